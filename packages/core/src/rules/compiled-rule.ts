@@ -137,7 +137,7 @@ export class CompiledRule<Req> implements Counted {
       );
     }
     this.#cost = costOf(where, cost, context.costs);
-    this.settle = settleOf(where, rule.settle, context);
+    this.settle = settleOf(where, rule.settle, context.costs, context.cost);
     this.refundWhen = refundWhen(where, rule.refundWhen);
     this.inHeaders = rule.headers !== false;
     if (this.settle !== undefined && this.#cost === 0) {

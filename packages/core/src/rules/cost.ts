@@ -2,7 +2,6 @@ import type { Limit } from "../decide/limit.js";
 import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
-import type { RuleContext } from "./rule-context.js";
 
 /** The app's `costs`, which rules refer to by name. */
 export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
@@ -54,37 +53,14 @@ export function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): nu
 export function settleOf<Req>(
   where: string,
   settle: unknown,
-  { costs, responseHeader }: Pick<RuleContext<Req>, "costs" | "responseHeader">,
+  costs: Costs<Req>,
+  known?: (name: string) => CostFunction<Req> | undefined,
 ): CostFunction<Req> | undefined {
   if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
-  if (typeof settle === "string") {
-    const isHeader = settle.startsWith("header:") && !Object.hasOwn(costs, settle);
-    return isHeader ? headerCost(where, settle.slice("header:".length), responseHeader) : namedCost(where, "settle", settle, costs);
-  }
+  if (typeof settle === "string") return (!Object.hasOwn(costs, settle) && known?.(settle)) || namedCost(where, "settle", settle, costs);
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,
     { at: ["settle"] },
   );
-}
-
-/** What the upstream says in a header that the request has cost. Without the header, nothing changes. */
-function headerCost<Req>(where: string, header: string, read: RuleContext<Req>["responseHeader"]): CostFunction<Req> {
-  const problem =
-    read === undefined
-      ? "is a header of the upstream's response, which only floodgate gateway sees. Write the name of one of `costs`"
-      : !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header) && 'has no name of a header. Write settle: "header:x-cost"';
-  if (read === undefined || problem) {
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`settle\` was ${shown(`header:${header}`)}, but that ${problem}.`, {
-      at: ["settle"],
-    });
-  }
-  return (request) => {
-    const value = read(request, header.toLowerCase());
-    if (value === undefined || /^\d{1,15}$/.test(value)) return value === undefined ? undefined : Number(value);
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_COST",
-      `The header ${header} of the upstream's response must be a whole number of at least 0, but was ${shown(value)}.`,
-    );
-  };
 }

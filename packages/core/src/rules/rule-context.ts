@@ -21,8 +21,7 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
   readonly descriptors: DescriptorRules | undefined;
   readonly checkRule: RequestReader<Req>["checkRule"];
-  /** For `settle: "header:x-cost"`. Undefined if only the app sees the response. */
-  readonly responseHeader: RequestReader<Req>["responseHeader"];
+  readonly cost: RequestReader<Req>["cost"];
   readonly warn: Warn;
 }
 
@@ -33,7 +32,7 @@ export type Warn = (code: WarningCode, message: string, name: string) => void;
 export function ruleContext<Req>(
   where: string,
   options: RulesOptions<Req, string>,
-  { descriptors, checkRule, responseHeader }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "responseHeader">,
+  { descriptors, checkRule, cost }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "cost">,
   onEvent: EventListener | undefined,
 ): RuleContext<Req> {
   const keys = options.keys ?? {};
@@ -58,7 +57,7 @@ export function ruleContext<Req>(
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
     descriptors,
     checkRule,
-    responseHeader,
+    cost,
     warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

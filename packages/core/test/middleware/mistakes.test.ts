@@ -39,7 +39,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [
       "a header of a response that only the gateway sees",
       { ...limit, settle: "header:x-cost" },
-      /^FLOODGATE_INVALID_OPTION: .*`settle` was "header:x-cost", but that is a header of the upstream's response, which only floodgate gateway sees\. Write the name of one of `costs`\./,
+      /^FLOODGATE_UNKNOWN_COST: .*`settle` names "header:x-cost", which `costs` does not define\. Write costs: /,
     ],
     [
       "a status that does not exist",

@@ -1,3 +1,4 @@
+import { FloodgateError } from "@floodgate/core";
 import { type Descriptor, type RequestReader, sentPath } from "@floodgate/core/adapter";
 import { descriptorRules } from "@floodgate/core/rules";
 
@@ -33,8 +34,19 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
   descriptors: { ...descriptorRules, of: ({ descriptor }) => descriptor },
 };
 
-/** The proxy sees the responses too. */
+/** The proxy sees the responses too. `settle: header:x-cost` charges what the upstream says; without the header nothing changes. */
 export const proxyReader: RequestReader<GatewayRequest> = {
   ...gatewayReader,
-  responseHeader: (request, name) => request.responseHeader?.(name),
+  cost: (source) => {
+    const [, name] = /^header:([!#$%&'*+.^_`|~\w-]+)$/.exec(source) ?? [];
+    return name === undefined ? undefined : (request) => costOf(name, request.responseHeader?.(name.toLowerCase()));
+  },
 };
+
+function costOf(header: string, value: string | undefined): number | undefined {
+  if (value === undefined || /^\d{1,15}$/.test(value)) return value === undefined ? undefined : Number(value);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `The header ${header} of the upstream's response must be a whole number of at least 0, but was ${JSON.stringify(value)}.`,
+  );
+}

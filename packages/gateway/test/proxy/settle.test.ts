@@ -62,6 +62,6 @@ it("a response that breaks costs what its head said, and an upstream that is gon
 it("a decision server refuses such a rule, because it sees no response", async () => {
   const rule = { name: "all", key: "global", limit: 1000, window: "1d", settle: "header:x-cost" };
   await expect(startServe([rule], { presets: [], apiListen: "127.0.0.1:0" })).rejects.toThrow(
-    '`settle` was "header:x-cost", but that is a header of the upstream\'s response, which only floodgate gateway sees.',
+    '`settle` names "header:x-cost", but only an app can define such a name.',
   );
 });
