@@ -1,4 +1,14 @@
-import { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { asCharge, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
@@ -44,6 +54,26 @@ async function settlementOf(redis) {
   return { prepare, call: (_, i) => limiter.settle("key", charges[i], 2) };
 }
 
+/** How many slots one process keeps in flight, of how many keys. */
+const inFlight = [
+  [10_000, 50],
+  [10_000, 1],
+];
+
+/** Renews slots in flight, one after the other. */
+async function renewalOf(redis, slots, keys) {
+  const store = redisStore(redis, { denyCache: false });
+  const limit = createLimit(`renewal ${keys}`, concurrency({ limit: 10_000, hold: "1h" }));
+  const held = [];
+  for (let i = 0; i < slots; i++) held.push(await store.consume(limit, `key-${i % keys}`, 1));
+  let next = 0;
+  const call = async () => {
+    const i = next++ % slots;
+    held[i] = await store.renew(limit, `key-${i % keys}`, asCharge(held[i]));
+  };
+  return { call };
+}
+
 /** The server's time of one decision alone, of each algorithm, against a script of three commands. */
 export async function redisScript({ rounds }) {
   const server = await startRedis();
@@ -57,6 +87,9 @@ export async function redisScript({ rounds }) {
       subjects[name] = { call: (key) => limiter.consume(key) };
     }
     subjects[settlement] = await settlementOf(redis);
+    const slot = createLimiter({ name: "slot", policy: concurrency({ limit: 10_000, hold: "1h" }), store, timeoutMs: 5000 });
+    subjects["concurrency, taken or given back"] = { call: async (key) => slot.refund(key, await slot.consume(key)) };
+    for (const [slots, keys] of inFlight) subjects[`renewal, ${slots} slots of ${keys} keys`] = await renewalOf(redis, slots, keys);
     const names = Object.keys(subjects);
     const usecs = Object.fromEntries(names.map((name) => [name, []]));
     for (const name of names) await usecOf(redis, subjects[name], name);

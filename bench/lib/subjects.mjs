@@ -2,7 +2,7 @@ import { MemoryStore } from "express-rate-limit";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { load } from "./packed.mjs";
 
-const { consumeAll, createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } =
+const { concurrency, consumeAll, createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } =
   load("@floodgate/core");
 const { memoryStore } = load("@floodgate/store-memory");
 
@@ -77,6 +77,16 @@ function rateLimiterFlexible({ limit }) {
   };
 }
 
+/** A decision, and what follows at the end of its request. Of a low limit, which is to be used up, nothing is given back. */
+function givenBack(policy, limit) {
+  const limiter = createLimiter({ name: "bench", policy, store: memoryStore() });
+  return (key) => {
+    const decision = limiter.consume(key);
+    if (limit > 10_000) limiter.refund(key, decision);
+    return decision;
+  };
+}
+
 /** By name, a factory of a function that decides one request of a key (true or a decision); `async` if it returns a promise. */
 export const subjects = {
   "bare Map": { make: bareMap((allowed) => allowed) },
@@ -91,6 +101,10 @@ export const subjects = {
   leakyBucket: { make: ours((limit) => leakyBucket({ capacity: limit, leak: limit, every: window })) },
   "three limits": { make: threeLimits },
   gcra: { make: ours((limit) => gcra({ limit, window })) },
+  "tokenBucket, refunded": { make: ({ limit }) => givenBack(tokenBucket({ capacity: limit, refill: limit, every: window }), limit) },
+  "concurrency, taken and given back": {
+    make: ({ limit }) => givenBack(concurrency({ limit: Math.min(limit, 10_000), hold: window }), limit),
+  },
   "express-rate-limit": { make: expressRateLimit, async: true },
   "rate-limiter-flexible": { make: rateLimiterFlexible, async: true },
 };

@@ -42,16 +42,17 @@ async function isClusterNode(redis: Redis): Promise<boolean> {
 async function scan(redis: Redis | Cluster, prefix: string, most: number, { name, isWanted }: Wanted): Promise<StoredKeys> {
   const match = `${literal(prefix)}:{*${name === undefined ? "" : `}:${literal(name)}:*`}`;
   const keys: StoredKey[] = [];
-  // SCAN may return a key twice.
+  // SCAN may return a key twice. Held units and the state beside them are one.
   const seen = new Set<string>();
   const nodes = redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis];
   for (const node of nodes) {
     for await (const found of node.scanStream({ match, count: 1000 })) {
       for (const redisKey of found as string[]) {
-        const stored = seen.has(redisKey) ? undefined : parseStoredKey(prefix, redisKey);
+        const state = redisKey.replace(/:holds$/, "");
+        const stored = seen.has(state) ? undefined : parseStoredKey(prefix, redisKey);
         if (stored === undefined || isWanted?.(stored.key) === false) continue;
         if (keys.length === most) return { keys, more: true };
-        seen.add(redisKey);
+        seen.add(state);
         keys.push(stored);
       }
     }

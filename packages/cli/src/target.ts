@@ -80,7 +80,7 @@ async function refuseOtherPolicies(redis: Redis | Cluster, options: TargetOption
   const given = policy === undefined ? `the policy of this rule (${known.map(kindText).join(", ")})` : `--policy ${JSON.stringify(policy)}`;
   throw new Failure(
     "refused",
-    `Redis holds nothing of ${JSON.stringify(rule.name)} and key ${JSON.stringify(keyText)} under ${given}, but it holds a count of ${held.map(kindText).join(" and of ")}, which may still limit the key. Nothing was changed. Write the policy that the app has: ${held.map((kind) => `--policy '${policyExample(kind)}'`).join(" or ")}.`,
+    `Redis holds nothing of ${JSON.stringify(rule.name)} and key ${JSON.stringify(keyText)} under ${given}, but it holds a count of ${held.map(kindText).join(" and of ")}, which may still limit the key. Nothing was changed. Write the policy that the app has: ${policyAdvice(held)}.`,
   );
 }
 
@@ -92,8 +92,18 @@ async function heldKinds(redis: Redis | Cluster, { prefix, rule }: TargetOptions
 
 /** A kind of state in words: `fixed-window of 1m`. */
 function kindText(kind: string): string {
+  const [, own = kind, heldMs] = /^(.*) held (\d+)$/.exec(kind) ?? [];
+  if (heldMs !== undefined) return `${kindText(own)}, held for ${formatDuration(Number(heldMs))}`;
+  if (kind.startsWith("calendar-window ")) return kind;
   const [name, ms, parts] = partsOf(kind);
   return `${name} of ${formatDuration(ms)}${parts === undefined ? "" : ` in ${parts} parts`}`;
+}
+
+/** What to write for counts of these kinds. The text of `--policy` has no words for quotas, slots and holds. */
+function policyAdvice(kinds: readonly string[]): string {
+  const inText = [...new Set(kinds)].filter((kind) => !/^(calendar-window|concurrency) | held \d+$/.test(kind));
+  const examples = inText.map((kind) => `--policy '${policyExample(kind)}'`);
+  return [...examples, ...(inText.length < new Set(kinds).size ? ["a rule in a rules file or in Redis"] : [])].join(" or ");
 }
 
 /** What to write for `--policy`, with a place for the limit. */
@@ -111,8 +121,8 @@ function partsOf(kind: string): [name: string, ms: number, parts: string | undef
 /** What to write for a limit in code. Its counts in Redis tell the algorithm and the times of its policy. */
 async function ifInCode(redis: Redis | Cluster, options: TargetOptions): Promise<string> {
   const held = await heldKinds(redis, options);
-  const examples = held.length === 0 ? ["fixed-window 5/15m"] : [...new Set(held.map(({ kind }) => policyExample(kind)))];
-  return `If the limit is defined in code, say its policy: ${examples.map((example) => `--policy '${example}'`).join(" or ")}.`;
+  const advice = held.length === 0 ? "--policy 'fixed-window 5/15m'" : policyAdvice(held.map(({ kind }) => kind));
+  return `If the limit is defined in code, say its policy: ${advice}.`;
 }
 
 async function rulesOf(io: Io, options: TargetOptions, redis: Redis | Cluster): Promise<RuleSet> {

@@ -1,4 +1,6 @@
 import {
+  calendarWindow,
+  concurrency,
   createLimiter,
   fixedWindow,
   gcra,
@@ -190,6 +192,21 @@ describe("a blocked key", () => {
     const right = ["--rule", limiter.name, "--key", "ann", "--policy", advice.replace("<units>", "1").replace(/<\w+>/, "3")];
     expect(await reset(...right)).toMatchObject({ code: 0 });
     expect((await limiter.peek("ann")).remaining).toBe(3);
+    redis.disconnect();
+  });
+
+  it.each([
+    ["concurrency of 30s", { policy: concurrency({ limit: 3, hold: "30s" }) }],
+    ["token-bucket smooth of 10m, held for 1m", { policy: tokenBucket({ capacity: 3, refill: 1, every: "10m" }), hold: "1m" }],
+    ["calendar-window month 1 EUROPE/BERLIN", { policy: calendarWindow({ limit: 3, per: "month", timeZone: "Europe/Berlin" }) }],
+  ] as const)("is asked for a rule in a file if no text states its policy: %s", async (kind, options) => {
+    const redis = new Redis(url);
+    const limiter = createLimiter({ name: "in code", ...options, store: redisStore(redis), timeoutMs: 10_000 });
+    await limiter.consume("ann");
+    const unsaid = await status("--rule", "in code", "--key", "ann");
+    expect(unsaid.err).toContain("If the limit is defined in code, say its policy: a rule in a rules file or in Redis.");
+    const other = await reset("--rule", "in code", "--key", "ann", "--policy", "fixed-window 3/7m");
+    expect(other.err).toContain(`it holds a count of ${kind}, which may still limit the key.`);
     redis.disconnect();
   });
 

@@ -21,7 +21,8 @@ export type { Match } from "./rules/match.js";
 export type { PlanNumbers } from "./rules/plans.js";
 export type { ClientIpOption } from "./requests/client-ip.js";
 export type { HeaderFormat } from "./responses/headers.js";
-export type { Afterwards, RefundWhen } from "./responses/afterwards.js";
+export type { Afterwards } from "./responses/afterwards.js";
+export type { RefundWhen } from "./rules/refund-when.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests

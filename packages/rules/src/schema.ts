@@ -244,13 +244,21 @@ const rule = map(
       cost: cost,
       settle: text(
         "settle: tokens",
-        "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
+        "The units that the request has really used, known after its response: the name of one of the app's `costs`; in floodgate gateway header:<name>, a header of the upstream's response.",
         { minLength: 1 },
       ),
       hold: withMeta(optionSchema("hold", { ...windowOption, example: "60s" }), {
         description:
           "Sets the units of a request aside, for at most this time, until settle says its real cost. They come back by themselves if the process dies.",
       }),
+      refundWhen: text(
+        "refundWhen: 5xx,404",
+        "The response statuses of requests that are refunded. 4xx does not include 499, a client that left.",
+        {
+          pattern: "^[1-5]([0-9]{2}|xx)(\\s*,\\s*[1-5]([0-9]{2}|xx))*$",
+        },
+      ),
+      headers: flag("headers: false", "Whether response headers show this limit. Default true."),
       ambiguousPath: text(
         "ambiguousPath: reject",
         "What happens to a request whose path servers read in different ways, such as /a%5c..//b: count counts it under each path that it may lead to, reject answers 400. Default count; in floodgate gateway, reject.",

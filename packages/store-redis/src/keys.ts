@@ -52,12 +52,13 @@ const kinds = ["fixed-window", "sliding-window-counter", "sliding-window-log", "
   .map((stateKind) => [stateKind, `${kindOf({ stateKind })}-`] as const);
 
 /**
- * Reads a Redis key of a store, for tools that list what Redis holds. Returns undefined for keys that are not a limit's state or block.
+ * Reads a Redis key of a store, for tools that list what Redis holds. Returns undefined for keys that are not a limit's state or block. Units
+ * that are held have a key of their own, which is read like that of their state: a limit may have both, or one of them.
  * @param prefix the `prefix` of the store.
  */
 export function parseStoredKey(prefix: string, redisKey: string): StoredKey | undefined {
   if (!redisKey.startsWith(`${prefix}:{`)) return undefined;
-  const text = redisKey.slice(prefix.length + 2);
+  const text = redisKey.slice(prefix.length + 2).replace(/:holds$/, "");
   const end = text.indexOf("}:");
   const at = text.lastIndexOf(":");
   if (end < 0 || at < end + 2) return undefined;

@@ -71,6 +71,7 @@ describe("a Redis key", () => {
         const tagged = `my:app:${hashTag(key)}`;
         const state = tagged + keySuffix(name, policy);
         expect(parseStoredKey("my:app", state)).toEqual({ key, name, holds: "state", stateKind: policy.stateKind });
+        expect(parseStoredKey("my:app", `${state}:holds`)).toEqual(parseStoredKey("my:app", state));
         expect(parseStoredKey("my:app", tagged + blockSuffix(name))).toEqual({ key, name, holds: "block", stateKind: undefined });
         expect(parseStoredKey("my:app", markOf(state, "0a1b"))).toBeUndefined();
         expect(parseStoredKey("my", state)).toBeUndefined();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fixedWindow, tokenBucket } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
 import type { AdapterSuite } from "./web.js";
-import { gate, self } from "./world.js";
+import { gate, self, turn } from "./world.js";
 
 /** `refundWhen` and `settle`: what a request costs by its response. */
 export function refundCases({ it }: AdapterSuite): void {
@@ -19,6 +19,46 @@ export function refundCases({ it }: AdapterSuite): void {
     const event = await heard;
     assert.deepEqual([seen, event.type === "refunded" && event.units], [[200, 404], 2]);
     assert.equal((await app.peek()).remaining, 3);
+  });
+
+  it("a rule's refundWhen decides for its limit, and the middleware's for the others", async (web) => {
+    const { onEvent, heard } = web.listen("refunded");
+    const rules = [
+      { name: "attempts", policy, refundWhen: () => false },
+      { name: "tokens", policy, cost: 2, refundWhen: "5xx,404" },
+      { name: "requests", policy },
+    ];
+    const app = await web.start({ limits: [{ rules, refundWhen: (status) => status === 503, onEvent }], handler: asked });
+    const left = (): Promise<number[]> => Promise.all(rules.map(async ({ name }) => (await app.peek(self, name)).remaining));
+    await app.get("/", { "x-status": "404" });
+    await heard;
+    assert.deepEqual(await left(), [4, 5, 4]);
+    await app.get("/", { "x-status": "503" });
+    while ((await left())[2] !== 4) await turn();
+    assert.deepEqual(await left(), [3, 5, 4]);
+  });
+
+  it("a list of statuses refunds a client that disconnects only if it names 499", async (web) => {
+    const { opened, open } = gate();
+    const rules = [
+      { name: "4xx", policy, refundWhen: "4xx" },
+      { name: "499", policy, refundWhen: "499" },
+    ];
+    let begun = 0;
+    const handler: Handler = async () => {
+      begun++;
+      await opened;
+      return { body: "late" };
+    };
+    const { onEvent, heard } = web.listen("refunded");
+    const app = await web.start({ limits: [{ rules, onEvent }], handler });
+    const request = app.open("/");
+    while (begun < 1) await turn();
+    request.destroy();
+    const event = await heard;
+    assert.equal(event.type === "refunded" && event.name, "499");
+    open();
+    assert.equal((await app.peek(self, "4xx")).remaining, 4);
   });
 
   it("refundWhen receives the error's status when the handler throws", async (web) => {

@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import { concurrency, type Decision } from "@floodgate/core";
-import { asCharge, createLimit, renewingStore } from "@floodgate/core/store";
+import { asCharge, createLimit, type Limit, renewingStore } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import type { Suite, World } from "./world.js";
 
@@ -30,6 +30,15 @@ export function slotCases(suite: Suite): void {
       world.runs(200),
     );
   });
+
+  for (const [limit, workers] of [
+    [1, 2],
+    [2, 3],
+  ] as const) {
+    suite.it(`${workers} processes with a limit of ${limit} never have more slots in flight, in any order of any acts`, async (world) => {
+      await exploreAll(world, limit, workers);
+    });
+  }
 
   suite.it("a renewed slot lasts, and one that nobody renews comes back after its hold", async (world) => {
     const [store, limit] = [renewingStore(world.store), createLimit(world.fresh("limit"), concurrency({ limit: 1, hold: "30s" }))];
@@ -103,4 +112,85 @@ async function keepsTheLimit(world: World, most: number, life: readonly Act[]): 
     );
     assert.ok(counted() <= most);
   }
+}
+
+/** A process: without a slot, with a slot that was renewed so many thirds of the hold ago, or with one that has come back meanwhile. */
+type Worker = "idle" | "late" | number;
+
+/** Processes, and the ages of the slots whose processes died. */
+interface State {
+  readonly workers: readonly Worker[];
+  readonly orphans: readonly number[];
+}
+
+/** `tick` lets a third of the hold pass. The others are acts of the process `who`. */
+interface Step {
+  readonly what: "take" | "renew" | "giveBack" | "crash" | "tick";
+  readonly who: number;
+}
+
+/** What a step leads to, and whether a slot is granted; undefined if the process cannot do that. */
+function after({ workers, orphans }: State, { what, who }: Step, limit: number): { state: State; granted?: boolean } | undefined {
+  const worker = workers[who] as Worker;
+  const withWorker = (now: Worker, lost: readonly number[] = []) => ({
+    workers: workers.map((worker, i) => (i === who ? now : worker)),
+    orphans: [...orphans, ...lost],
+  });
+  const inFlight = orphans.length + workers.filter((worker) => typeof worker === "number").length;
+  if (what === "tick") {
+    const aged = (worker: Worker): Worker => (typeof worker !== "number" ? worker : worker === 2 ? "late" : worker + 1);
+    return { state: { workers: workers.map(aged), orphans: orphans.filter((age) => age < 2).map((age) => age + 1) } };
+  }
+  if ((what === "take") !== (worker === "idle")) return undefined;
+  if (what === "crash") return { state: withWorker("idle", typeof worker === "number" ? [worker] : []) };
+  if (what === "giveBack") return { state: withWorker("idle") };
+  const granted = typeof worker === "number" || inFlight < limit;
+  return { state: withWorker(granted ? 0 : "idle"), granted };
+}
+
+/** Takes each step from each state that can be reached, on the store, and compares what it answers. */
+async function exploreAll(world: World, most: number, count: number): Promise<void> {
+  const limit = createLimit(world.fresh("limit"), concurrency({ limit: most, hold: "30s" }));
+  const start: State = { workers: Array(count).fill("idle"), orphans: [] };
+  const textOf = ({ workers, orphans }: State): string => JSON.stringify([[...workers].sort(), [...orphans].sort()]);
+  const seen = new Set([textOf(start)]);
+  const steps: Step[] = [{ what: "tick", who: 0 }];
+  for (let who = 0; who < count; who++) for (const what of ["take", "renew", "giveBack", "crash"] as const) steps.push({ what, who });
+  const queue: { state: State; path: readonly Step[] }[] = [{ state: start, path: [] }];
+  for (const { state, path } of queue) {
+    for (const step of steps) {
+      const next = after(state, step, most);
+      if (next === undefined) continue;
+      const taken = [...path, step];
+      const { granted, remaining } = await replay(world, limit, taken);
+      const inFlight = next.state.orphans.length + next.state.workers.filter((worker) => typeof worker === "number").length;
+      assert.ok(inFlight <= most);
+      assert.deepEqual([granted, remaining], [next.granted, most - inFlight], JSON.stringify(taken));
+      if (seen.has(textOf(next.state))) continue;
+      seen.add(textOf(next.state));
+      queue.push({ state: next.state, path: taken });
+    }
+  }
+}
+
+/** Takes steps for a fresh key. Returns whether the last one got a slot, and how many are free then. */
+async function replay(world: World, limit: Limit, path: readonly Step[]): Promise<{ granted: boolean | undefined; remaining: number }> {
+  const [store, key] = [renewingStore(world.store), world.fresh()];
+  const slots = new Map<number, Decision>();
+  let granted: boolean | undefined;
+  for (const { what, who } of path) {
+    const slot = slots.get(who);
+    granted = undefined;
+    if (what === "tick") world.nowMs += holdMs / 3;
+    else if (what === "take" || what === "renew") {
+      const decision = slot === undefined ? await store.consume(limit, key, 1) : await store.renew(limit, key, asCharge(slot));
+      granted = decision.allowed;
+      if (granted) slots.set(who, decision);
+      else slots.delete(who);
+    } else {
+      if (what === "giveBack") await store.settle(limit, key, asCharge(slot as Decision), 0);
+      slots.delete(who);
+    }
+  }
+  return { granted, remaining: (await store.peek(limit, key)).remaining };
 }

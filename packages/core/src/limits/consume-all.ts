@@ -4,6 +4,7 @@ import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { emitDecisions } from "../events/decision-events.js";
 import { activeListener } from "../events/listeners.js";
+import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
@@ -16,6 +17,8 @@ export interface LimiterCheck<M extends Mode> {
   readonly key: Key;
   /** A whole number of at least 1; default 1. */
   readonly cost?: number;
+  /** How long the units are held, under a limiter with `hold`, whose time is the longest. */
+  readonly hold?: Duration;
 }
 
 /**
@@ -34,14 +37,18 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   if (first === undefined) {
     throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
   }
-  const list = checks.map(({ limiter, key, cost }, index): Check => {
+  const list = checks.map(({ limiter, key, cost, hold }, index): Check => {
     if (scopeOf(limiter.store) !== scopeOf(first.store)) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
         `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
       );
     }
-    const check = { limit: limiter.limit, key: limiter.keyText(checkConsumedKey(key)), cost: cost === undefined ? 1 : checkCost(cost) };
+    const check = {
+      limit: (limiter as NamedLimiter<M>).holding(hold, "consumeAll"),
+      key: limiter.keyText(checkConsumedKey(key)),
+      cost: cost === undefined ? 1 : checkCost(cost),
+    };
     for (let i = 0; i < index; i++) {
       const other = checks[i];
       if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {

@@ -197,7 +197,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   consume(key: Key, options?: ConsumeOptions): Answer<Decision, M> {
     const cost = options === undefined ? 1 : checkedCost(options);
-    const limit = options?.hold === undefined ? this.limit : this.#holding(options.hold);
+    const limit = this.holding(options?.hold);
     const text = this.keyText(checkConsumedKey(key));
     const listener = activeListener(this.onEvent);
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
@@ -210,13 +210,14 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   /** This limit, whose requests hold their units for another time. */
-  #holding(hold: Duration): Limit {
+  holding(hold: Duration | undefined, where = "consume"): Limit {
+    if (hold === undefined) return this.limit;
     const holdMs = parseDuration(hold, "hold");
     const longestMs = isSlot(this.policy) ? undefined : this.policy.holdMs;
     if (longestMs === undefined || holdMs > longestMs) {
       const advice = `Write createLimiter({ name: ${shown(this.name)}, policy, store, hold: ${shown(hold)} })`;
       const problem = longestMs === undefined ? "charges units at once" : `holds units for ${longestMs} ms at most`;
-      throw new FloodgateError("FLOODGATE_INVALID_OPTION", `consume: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, {
+      throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, {
         at: ["hold"],
       });
     }

@@ -108,6 +108,7 @@ export class LimitedError extends FloodgateError {
 
 /** Status of work that is refunded. Any other status settles. */
 const refunded = 499;
+const refundWhen = (status: number): boolean => status === refunded;
 
 /**
  * Makes a limit for anything that is no HTTP request: a call, a job, a message, a tool of an agent.
@@ -129,7 +130,7 @@ export function limitFor<
   const limit = new RateLimit<Context>(
     where,
     // Nobody reads the headers and the body, so they are not made.
-    { ...given, onMissingKey: given.onMissingKey ?? "error", headers: false, body: "", refundWhen: (status) => status === refunded },
+    { ...given, onMissingKey: given.onMissingKey ?? "error", headers: false, body: "", refundWhen },
     [],
     contextReader as RequestReader<Context>,
     () => checkStore(where, options.store),
@@ -189,6 +190,7 @@ function checkRule<Context>(where: string, { key, match, ...rule }: Partial<Rule
   }
   if (match !== undefined && typeof match !== "function") throw httpOnly(where, `\`match\` with ${shown(match)}`, "match");
   if (rule.onMissingKey === "ip") throw httpOnly(where, 'onMissingKey: "ip"', "onMissingKey");
+  if (rule.refundWhen !== refundWhen) throw httpOnly(where, "`refundWhen`", "refundWhen");
   if (rule.ambiguousPath !== undefined) throw httpOnly(where, "`ambiguousPath`", "ambiguousPath");
   if (rule.exempt?.ips !== undefined) throw httpOnly(where, "`exempt.ips`", "exempt");
 }

@@ -67,7 +67,6 @@ export function checkRateLimitOptions<Req>(where: string, options: RateLimitOpti
   checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
   functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
   functionOrNothing(where, "plan", options.plan, "(req) => req.user?.plan");
-  functionOrNothing(where, "refundWhen", options.refundWhen, "(status) => status < 400");
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
 }
 

@@ -1,5 +1,6 @@
 import type { DescriptorRules } from "../rules/descriptor-rule.js";
 import type { Descriptor } from "./descriptor.js";
+import type { CostFunction } from "./functions.js";
 import type { RequestPath } from "./path.js";
 
 /** Reads descriptors of Envoy's rate limit service, and the rules that count them. */
@@ -27,6 +28,8 @@ export interface RequestReader<Req> {
   trustsProxy(request: Req): boolean;
   /** The pattern of the matched route, if the framework knows it; with the patterns of mounts, if it knows them. */
   route(request: Req): string | undefined;
+  /** A cost that `settle` may name beside the app's `costs`. Only the gateway's proxy has some: headers of the upstream's response. */
+  cost?(name: string): CostFunction<Req> | undefined;
   /** For requests to Envoy's rate limit service. Only the gateway has it. */
   readonly descriptors?: DescriptorReader<Req>;
   /** Throws if a rule needs something that these requests do not have. Gets its options before they are checked. */

@@ -7,6 +7,7 @@ import { checkRealCost, settleDecision, tellRefund, tellSettlement } from "../li
 import { isSlot, keepSlot } from "../limits/slots.js";
 import type { CostFunction } from "../requests/functions.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
+import type { RefundWhen } from "../rules/refund-when.js";
 import { reasonOf, shown } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
@@ -18,15 +19,11 @@ import { warnOnce } from "../support/warn.js";
  */
 export type Afterwards = (status: number) => Promise<unknown> | undefined;
 
-/** Whether to refund a request, by its response status. */
-export type RefundWhen = (status: number) => Promised<boolean>;
-
 /** What is left to do for a request that may be refunded or settled. */
 export function afterwards<Req>(
   request: Req,
   checks: readonly RuleCheck<Req>[],
   all: readonly Decision[],
-  refundWhen: RefundWhen | undefined,
   client: StoreClient,
 ): Afterwards {
   const real = new RealCosts(request);
@@ -37,18 +34,19 @@ export function afterwards<Req>(
     keepSlot(chargeOf<Policy>(decision) as ChargeRecord<Policy>, decision, client.onEvent);
     slots.push(() => giveBack(check, decision, client));
   });
-  const change = (status: number, refunds: boolean): Promise<unknown> | undefined => {
+  const settle: Afterwards = (status) => {
+    const judged = new Map<RefundWhen, Promised<boolean>>();
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
+      const { refundWhen } = check.rule;
       if (isSlot(check.limit.policy)) return undefined;
-      if (refunds) return refund(check, decision, client);
-      return decision.allowed ? charge(real, status, check, decision, client) : undefined;
+      if (refundWhen !== undefined && !judged.has(refundWhen)) judged.set(refundWhen, isRefunded(status, refundWhen, client));
+      return andThen<boolean, unknown>(refundWhen === undefined ? false : (judged.get(refundWhen) as Promised<boolean>), (refunds) => {
+        if (refunds) return refund(check, decision, client);
+        return decision.allowed ? charge(real, status, check, decision, client) : undefined;
+      });
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
-  };
-  const settle: Afterwards = (status) => {
-    const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, client);
-    return isPromise(refunds) ? refunds.then((answer) => change(status, answer)) : change(status, refunds);
   };
   if (slots.length === 0) return settle;
   return (status) => {

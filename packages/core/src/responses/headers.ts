@@ -27,7 +27,8 @@ export interface Report {
   readonly reported: Decision;
   /** The request. Other middlewares may have decided it before. */
   readonly context: Pick<RequestContext, "previous">;
-  readonly rejected: boolean;
+  /** The decision that rejects the request. The headers need not show it. */
+  readonly rejectedBy: Decision | undefined;
 }
 
 type Writer = (report: Report) => Header[];
@@ -135,13 +136,13 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}`, list: false },
     { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}`, list: false },
   ]),
-  legacy: single(({ reported, rejected }) => {
+  legacy: single(({ reported, rejectedBy }) => {
     const headers = [
       { name: "X-RateLimit-Limit", value: `${reported.limit}`, list: false },
       { name: "X-RateLimit-Remaining", value: `${reported.remaining}`, list: false },
       { name: "X-RateLimit-Reset", value: `${seconds(reported.atMs + waitMs(reported))}`, list: false },
     ];
-    const retryAfter = rejected ? retryAfterSeconds(reported) : undefined;
+    const retryAfter = rejectedBy && retryAfterSeconds(rejectedBy);
     if (retryAfter !== undefined) headers.push({ name: "X-RateLimit-Retry-After", value: `${retryAfter}`, list: false });
     return headers;
   }),
@@ -176,10 +177,10 @@ export function headersOf(decisions: Decision | readonly Decision[], format?: He
   const all = [decisions].flat();
   if (all.length === 0) return {};
   const reported = mostRestrictive(all);
-  const rejected = !reported.allowed;
+  const rejectedBy = reported.allowed ? undefined : reported;
   // The numbers of a degraded decision are unknown.
-  const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejected });
-  const headers = [...(known ?? []), ...(rejected ? rejectionHeaders(reported) : [])];
+  const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejectedBy });
+  const headers = [...(known ?? []), ...(rejectedBy ? rejectionHeaders(rejectedBy) : [])];
   return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 }
 

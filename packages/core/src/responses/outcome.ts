@@ -1,9 +1,10 @@
-import type { CombinedDecision, Decision } from "../decide/decision.js";
+import { type CombinedDecision, type Decision, mostRestrictive } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import type { StoreClient } from "../limits/limiter.js";
 import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import { type Afterwards, afterwards, type RefundWhen } from "./afterwards.js";
+import type { RefundOption } from "../rules/refund-when.js";
+import { type Afterwards, afterwards } from "./afterwards.js";
 import { type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
 import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
 
@@ -46,15 +47,17 @@ export interface ResponseOptions {
   headers?: HeadersOption;
   /** Answers every 429 in place of the problem+json body: a text (text/plain), or an object (JSON). The headers and the status stay. */
   body?: string | object;
-  /** Whether to refund a request, by its response status: `(status) => status < 400`. 499 if the client disconnected early. */
-  refundWhen?: RefundWhen;
+  /**
+   * Whether to refund a request, by its response status: `(status) => status < 400`, or a list of statuses, `"5xx,404"`. 499 if the client
+   * disconnected early, which `4xx` does not include.
+   */
+  refundWhen?: RefundOption;
 }
 
 /** Makes the outcomes of one middleware from decisions. */
 export class Responder<Req> {
   readonly #client: StoreClient;
   readonly #writeHeaders: ReturnType<typeof headerWriter>;
-  readonly #refundWhen: RefundWhen | undefined;
   /** The body of every 429. Undefined for the default, which says which limits were exceeded. */
   readonly #body: Body | undefined;
   /** Whether a request is rejected if the store cannot decide it. */
@@ -64,7 +67,6 @@ export class Responder<Req> {
   constructor(where: string, options: ResponseOptions & { readonly onStoreError?: unknown }, client: StoreClient) {
     this.#writeHeaders = headerWriter(where, options.headers);
     this.#body = staticBody(where, options);
-    this.#refundWhen = options.refundWhen;
     this.#failsClosed = options.onStoreError === "deny";
     this.#client = client;
   }
@@ -73,23 +75,32 @@ export class Responder<Req> {
   outcomeOf(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, shown?: Shown): Outcome {
     const { allowed, decision, all } = whole;
     let hasShadow = false;
-    let mayChange = this.#refundWhen !== undefined;
+    let hasHidden = false;
+    let mayChange = false;
     for (const { shadow, rule, limit } of checks) {
       if (shadow === true) hasShadow = true;
-      if (rule.settle !== undefined || limit.policy.holdMs !== undefined) mayChange = true;
+      if (!rule.inHeaders) hasHidden = true;
+      if (rule.settle !== undefined || rule.refundWhen !== undefined || limit.policy.holdMs !== undefined) mayChange = true;
     }
     let enforced = hasShadow ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
-    if (shown !== undefined) enforced = shown(enforced);
+    let inHeaders = enforced;
+    if (hasHidden && this.#writeHeaders !== undefined)
+      inHeaders = all.filter((_, i) => checks[i]?.shadow !== true && checks[i]?.rule.inHeaders === true);
+    if (shown !== undefined) {
+      enforced = shown(enforced);
+      inHeaders = shown(inHeaders);
+    }
     let headers: Header[] = [];
     // The numbers of a degraded decision are unknown.
-    if (this.#writeHeaders !== undefined && enforced.length > 0 && !decision.degraded) {
-      context.reported = decision;
-      headers = this.#writeHeaders({ decisions: enforced, reported: decision, context, rejected: !allowed });
+    if (this.#writeHeaders !== undefined && inHeaders.length > 0 && !decision.degraded) {
+      const reported = hasHidden ? mostRestrictive(inHeaders) : decision;
+      context.reported = reported;
+      headers = this.#writeHeaders({ decisions: inHeaders, reported, context, rejectedBy: allowed ? undefined : decision });
     }
     if (!allowed) return this.#reject(headers, enforced, checks, whole);
     let delayMs = 0;
     for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
-    const afterResponse = mayChange ? afterwards(context.request, checks, all, this.#refundWhen, this.#client) : undefined;
+    const afterResponse = mayChange ? afterwards(context.request, checks, all, this.#client) : undefined;
     return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, afterResponse };
   }
 

@@ -45,11 +45,11 @@ export class CompiledRules<Req> {
 
 /** Options that a middleware with `rules` refuses: each rule sets its own. */
 const ruleWords = [...limitWords.filter((word) => meaningWithRules[word] === "error"), "name"];
-const sharedWords = limitWords.filter((word) => meaningWithRules[word] === "default");
+const sharedWords = [...limitWords.filter((word) => meaningWithRules[word] === "default"), "refundWhen"];
 
 /** Compiles the one rule of a middleware without `rules`. */
 export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
-  return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name }, context);
+  return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name } as Rule<Req, string>, context);
 }
 
 /**
@@ -157,7 +157,19 @@ function checkList(where: string, rules: unknown): void {
 }
 
 function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
-  checkOptions(place, rule, ["name", "match", ...limitWords], '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }');
+  checkOptions(
+    place,
+    rule,
+    ["name", "match", "headers", "refundWhen", ...limitWords],
+    '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }',
+  );
+  if (rule.headers !== undefined && typeof rule.headers !== "boolean") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${place}: \`headers\` of a rule says whether headers show its limit, but was ${shown(rule.headers)}. Write headers: false. Their format is an option beside \`rules\`.`,
+      { at: ["headers"] },
+    );
+  }
   if (names.has(rule.name)) {
     throw new FloodgateError(
       "FLOODGATE_DUPLICATE_NAME",

@@ -19,6 +19,7 @@ import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans, policyOption } from "./plans.js";
+import { type RefundWhen, refundWhen } from "./refund-when.js";
 import type { OnMissingKey, Rule } from "./rule.js";
 import type { RuleContext, Warn } from "./rule-context.js";
 import { type KeyDigests, namedKeyText } from "./secret-keys.js";
@@ -73,6 +74,9 @@ export class CompiledRule<Req> implements Counted {
   readonly plans: ReadonlyMap<string, Limit> | undefined;
   readonly ban: Ban | undefined;
   readonly settle: CostFunction<Req> | undefined;
+  readonly refundWhen: RefundWhen | undefined;
+  /** Whether response headers show its limit. */
+  readonly inHeaders: boolean;
   /** Whether it may need the client's address. */
   readonly readsAddress: boolean;
   /** Whether a limit of it may be 0: of its policy, a plan, or a policy function. */
@@ -133,7 +137,9 @@ export class CompiledRule<Req> implements Counted {
       );
     }
     this.#cost = costOf(where, cost, context.costs);
-    this.settle = settleOf(where, rule.settle, context.costs);
+    this.settle = settleOf(where, rule.settle, context.costs, context.cost);
+    this.refundWhen = refundWhen(where, rule.refundWhen);
+    this.inHeaders = rule.headers !== false;
     if (this.settle !== undefined && this.#cost === 0) {
       throw new FloodgateError(
         "FLOODGATE_CONFLICTING_OPTIONS",

@@ -50,9 +50,14 @@ export function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): nu
 }
 
 /** What a request has really cost: a function of the request. */
-export function settleOf<Req>(where: string, settle: unknown, costs: Costs<Req>): CostFunction<Req> | undefined {
+export function settleOf<Req>(
+  where: string,
+  settle: unknown,
+  costs: Costs<Req>,
+  known?: (name: string) => CostFunction<Req> | undefined,
+): CostFunction<Req> | undefined {
   if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
-  if (typeof settle === "string") return namedCost(where, "settle", settle, costs);
+  if (typeof settle === "string") return (!Object.hasOwn(costs, settle) && known?.(settle)) || namedCost(where, "settle", settle, costs);
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,

@@ -9,6 +9,7 @@ import type { Rule } from "./rule.js";
 import { ruleContext } from "./rule-context.js";
 import type { RuleSet } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
+import { headerCost } from "./validate.js";
 
 /**
  * Why a rule does not count a request: its method, path or a header does not fit, it counts descriptors, or as the rule itself answers.
@@ -37,7 +38,7 @@ export class RuleExplainer<Req> {
   /** @throws FloodgateError if an option or a rule is wrong. */
   constructor(where: string, set: RuleSet, options: Omit<RulesOptions<Req, string>, "rules">, reader: RequestReader<Req>) {
     const exempt = compileExempt(where, set.exempt);
-    const context = { ...ruleContext(where, options, {}, undefined), exempt, warn: () => undefined };
+    const context = { ...ruleContext<Req>(where, options, { cost: headerCost }, undefined), exempt, warn: () => undefined };
     this.all = rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], context);
     this.#rules = new CompiledRules(this.all);
     this.#settings = requestSettings(where, options, reader);

@@ -21,6 +21,7 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
   readonly descriptors: DescriptorRules | undefined;
   readonly checkRule: RequestReader<Req>["checkRule"];
+  readonly cost: RequestReader<Req>["cost"];
   readonly warn: Warn;
 }
 
@@ -31,7 +32,7 @@ export type Warn = (code: WarningCode, message: string, name: string) => void;
 export function ruleContext<Req>(
   where: string,
   options: RulesOptions<Req, string>,
-  { descriptors, checkRule }: Pick<RequestReader<Req>, "descriptors" | "checkRule">,
+  { descriptors, checkRule, cost }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "cost">,
   onEvent: EventListener | undefined,
 ): RuleContext<Req> {
   const keys = options.keys ?? {};
@@ -56,6 +57,7 @@ export function ruleContext<Req>(
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
     descriptors,
     checkRule,
+    cost,
     warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

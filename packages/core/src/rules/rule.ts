@@ -7,6 +7,7 @@ import type { Exempt } from "./exempt.js";
 import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { PlanOptions } from "./plans.js";
+import type { RefundOption } from "./refund-when.js";
 
 /**
  * What happens to a request without a key. `"ip"` counts it by its IP address, apart from all keys; a limiter names that client
@@ -70,6 +71,10 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
   name: string;
   /** The requests that the rule counts. Default: every request. */
   match?: Match | ((request: Req) => Promised<boolean>);
+  /** `false`: the response headers do not show this limit. */
+  headers?: boolean;
+  /** Whether to refund what a request took of this limit, by its response status. Default: as the middleware. */
+  refundWhen?: RefundOption;
 }
 
 /** A rule from a file or a config database. Where code has functions, it has names that the app defines. */
@@ -80,6 +85,8 @@ export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy"
   readonly key?: string | readonly string[];
   readonly cost?: number | string;
   readonly settle?: string;
+  readonly headers?: boolean;
+  readonly refundWhen?: string;
 }
 
 /** What a limit option means if the middleware also has `rules`: an error, a default for the rules, or an addition to them. */

@@ -43,6 +43,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     exempt: [],
     descriptors: descriptorRules,
     checkRule: undefined,
+    cost: headerCost,
     warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
@@ -66,4 +67,9 @@ function named(option: keyof AppNames, names: Names): Readonly<Record<string, ()
     `\`app\`: \`${option}\` must be a list of names, or an object with a property for each, but was ${shown(names)}. Write ${option}: [${option === "keys" ? '"user"' : '"items"'}].`,
     { at: [option] },
   );
+}
+
+/** A header of a response that only floodgate gateway sees. Here nothing is settled. */
+export function headerCost(name: string): (() => undefined) | undefined {
+  return name.startsWith("header:") ? () => undefined : undefined;
 }

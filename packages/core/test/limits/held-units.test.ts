@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { concurrency, createLimiter, type FloodgateEvent, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";
+import {
+  concurrency,
+  consumeAll,
+  createLimiter,
+  type Decision,
+  type FloodgateEvent,
+  type Limiter,
+  leakyBucket,
+  type Policy,
+  tokenBucket,
+} from "../../src/index.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -109,6 +119,23 @@ describe("hold", () => {
     expect(() => limiter.consume("k", { hold: "2m" })).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION" }));
     const plain = limiterOf(ten);
     expect(() => plain.consume("k", { hold: "10s" })).toThrow('Write createLimiter({ name: "api", policy, store, hold: "10s" }).');
+  });
+
+  it("of one of several limits is set aside with the others in one step", () => {
+    const store = simpleStore();
+    const limiters = ["tokens", "dollars", "requests"].map((name) =>
+      createLimiter({ name, policy: ten, store, ...(name === "requests" ? {} : { hold: "1m" }) }),
+    );
+    const [tokens, dollars, requests] = limiters as [Limiter<"sync">, Limiter<"sync">, Limiter<"sync">];
+    const both = [
+      { limiter: tokens, key: "k", cost: 8, hold: "10s" },
+      { limiter: dollars, key: "k", cost: 5 },
+    ] as const;
+    const { allowed, all } = consumeAll([...both, { limiter: requests, key: "k" }]);
+    expect([allowed, ...all.map(({ heldUntilMs }) => heldUntilMs && heldUntilMs - Date.now())]).toEqual([true, 10_000, 60_000, undefined]);
+    expect(consumeAll(both).allowed).toBe(false);
+    expect([tokens.settle("k", all[0] as Decision, 3), tokens.peek("k").remaining, dollars.peek("k").remaining]).toEqual([-5, 7, 5]);
+    expect(() => consumeAll([{ limiter: requests, key: "k", hold: "10s" }])).toThrow("consumeAll: `hold` was given");
   });
 
   it.each([

@@ -28,8 +28,23 @@ describe("an error says what is wrong, what was given and what to write", () => 
     ["weeks", { limit: 5, window: "1w" }, /^FLOODGATE_INVALID_DURATION: .*was "1w"\. Write window: "7d"\./],
     [
       "an option of rateLimit in a rule",
-      { rules: [{ name: "a", ...limit, refundWhen: () => true }] },
-      /^FLOODGATE_UNKNOWN_OPTION: .*no option `refundWhen`\. That is an option of rateLimit, not of a rule.*: refundWhen: \(status\) => status < 400/,
+      { rules: [{ name: "a", ...limit, skip: () => true }] },
+      /^FLOODGATE_UNKNOWN_OPTION: .*no option `skip`\. That is an option of rateLimit, not of a rule/,
+    ],
+    [
+      "a format of headers in a rule",
+      { rules: [{ name: "a", ...limit, headers: "legacy" }] },
+      /^FLOODGATE_INVALID_OPTION: .*rules\[0\]: `headers` of a rule .* but was "legacy"\. Write headers: false\. Their format is an option beside `rules`\./,
+    ],
+    [
+      "a header of a response that only the gateway sees",
+      { ...limit, settle: "header:x-cost" },
+      /^FLOODGATE_UNKNOWN_COST: .*`settle` names "header:x-cost", which `costs` does not define\. Write costs: /,
+    ],
+    [
+      "a status that does not exist",
+      { ...limit, refundWhen: "600" },
+      /^FLOODGATE_INVALID_OPTION: .*`refundWhen` must be a function or a list of statuses, but was "600"\. Write refundWhen: \(status\) => status >= 500, or refundWhen: "5xx"\./,
     ],
     ["a status", { ...limit, statusCode: 503 }, /no option `statusCode`\. Write onLimited: \(req, res\) => res\.status\(429\)\.send\(/],
     [

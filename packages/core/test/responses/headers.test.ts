@@ -21,7 +21,8 @@ function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: n
 }
 
 const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> => {
-  const report = { decisions, reported: decisions[0] as Decision, context: { previous: undefined }, rejected: !decisions[0]?.allowed };
+  const reported = decisions[0] as Decision;
+  const report = { decisions, reported, context: { previous: undefined }, rejectedBy: reported.allowed ? undefined : reported };
   return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
 };
 

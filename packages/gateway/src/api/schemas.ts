@@ -159,7 +159,7 @@ const until = z.strictObject({ untilMs: z.number() }).nullable();
 const shown = { windowMs: z.number(), limit: z.number() };
 const window = z.strictObject({ startMs: z.number(), endMs: z.number(), count: z.number(), weight: z.number() });
 
-const view: z.ZodType<StateView> = z.discriminatedUnion("kind", [
+const used = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("empty") }),
   z.strictObject({ kind: z.literal("bucket"), level: z.number(), capacity: z.number(), refillsAtMs: z.number().exactOptional() }),
   z.strictObject({ kind: z.literal("windows"), ...shown, windows: z.array(window) }),
@@ -170,6 +170,12 @@ const view: z.ZodType<StateView> = z.discriminatedUnion("kind", [
     total: z.number(),
   }),
   z.strictObject({ kind: z.literal("queue"), length: z.number(), capacity: z.number(), drainedAtMs: z.number() }),
+]);
+
+const held = z.array(z.strictObject({ untilMs: z.number(), units: z.number() }));
+const view: z.ZodType<StateView> = z.union([
+  used,
+  z.strictObject({ kind: z.literal("held"), limit: z.number(), held, total: z.number(), used }),
 ]);
 
 export const statusAnswer = z

@@ -242,11 +242,15 @@ function checkSuitable({ rules }: RuleSet): void {
         "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, then POST /v1/refund",
       );
     }
-    if (rule.settle !== undefined) {
+    for (const [option, path] of [
+      ["settle", "settle"],
+      ["refundWhen", "refund"],
+    ] as const) {
+      if (rule[option] === undefined) continue;
       throw unsuitable(
         rule,
-        ["rules", i, "settle"],
-        "has `settle`, but a gateway that asks never tells how a request ended. Remove `settle`. To settle, ask the JSON API: POST /v1/check, then POST /v1/settle",
+        ["rules", i, option],
+        `has \`${option}\`, but a gateway that asks never tells how a request ended. Remove \`${option}\`. To ${path}, ask the JSON API: POST /v1/check, then POST /v1/${path}`,
       );
     }
   });

@@ -107,6 +107,7 @@ export class Exchange implements UpstreamUser {
       return;
     }
     this.#upstreamResponse = upstreamResponse;
+    request.upstreamResponse = upstreamResponse;
     if (status === 205) {
       upstreamResponse.resume();
       response.end();

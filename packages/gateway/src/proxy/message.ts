@@ -16,6 +16,7 @@ export class ClientMessage extends IncomingMessage {
   exchange?: UpstreamListener & { onUpstreamResponse(upstreamResponse: IncomingMessage): void };
   /** Undefined unless the request has asked for a WebSocket, and is passed on. */
   tunnel?: UpstreamListener;
+  upstreamResponse?: IncomingMessage;
 }
 
 /** A client's request as the upstream gets it. Rules see the same, so that no client is counted by a header that does not arrive. */
@@ -27,9 +28,11 @@ export class ProxiedRequest implements GatewayRequest {
   readonly clientIp: string | undefined;
   readonly fromTrustedPeer: boolean;
   readonly headers: IncomingHttpHeaders;
+  readonly #message: ClientMessage;
 
   /** @param upgrade the protocol to upgrade to. */
-  constructor(request: IncomingMessage, peer: Peer, trust: Trust, headers: RequestHeaders, upgrade?: string) {
+  constructor(request: ClientMessage, peer: Peer, trust: Trust, headers: RequestHeaders, upgrade?: string) {
+    this.#message = request;
     this.method = request.method as string;
     this.target = request.url as string;
     this.host = request.headers.host;
@@ -41,5 +44,10 @@ export class ProxiedRequest implements GatewayRequest {
 
   header(lowerCaseName: string): string | undefined {
     return nodeHeader(this, lowerCaseName);
+  }
+
+  responseHeader(lowerCaseName: string): string | undefined {
+    const { upstreamResponse } = this.#message;
+    return upstreamResponse && nodeHeader(upstreamResponse, lowerCaseName);
   }
 }

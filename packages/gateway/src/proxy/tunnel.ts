@@ -81,6 +81,7 @@ export class Tunnel implements UpstreamUser {
 
   #onUpgrade(response: IncomingMessage, upstreamSocket: Socket): void {
     const headers = upgradeHead(response, this.#outcome.headers, this.#proxy.settings.via);
+    this.#request.upstreamResponse = response;
     response.headers = { ...headers, connection: "Upgrade", upgrade: "websocket" };
     this.#isOpen = true;
     const socket = this.#socket;

@@ -7,12 +7,13 @@ import {
   type Promised,
   RateLimit,
   type RateLimitOptions,
+  type RequestReader,
   reducedCapacity,
   unlimited,
 } from "@floodgate/core/adapter";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type DescriptorsOutcome, decideDescriptors, undecided } from "./descriptors.js";
-import { type GatewayRequest, gatewayReader } from "./request.js";
+import type { GatewayRequest } from "./request.js";
 
 const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, afterResponse: undefined } as const;
 const unavailable: Outcome = {
@@ -48,12 +49,14 @@ export type RulesCheck = (rules: RuleSet) => void;
 export class PendingLimit {
   readonly #store: Store;
   readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
+  readonly #reader: RequestReader<GatewayRequest>;
   #limit: RateLimit<GatewayRequest> | undefined;
   #leave: () => void = () => undefined;
 
-  constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">) {
+  constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">, reader: RequestReader<GatewayRequest>) {
     this.#store = store;
     this.#options = options;
+    this.#reader = reader;
   }
 
   /**
@@ -71,7 +74,7 @@ export class PendingLimit {
       return () => undefined;
     };
     try {
-      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.#store }, [], gatewayReader, () => this.#store);
+      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.#store }, [], this.#reader, () => this.#store);
     } catch (error) {
       if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
       throw error;

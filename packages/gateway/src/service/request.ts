@@ -1,3 +1,4 @@
+import { FloodgateError } from "@floodgate/core";
 import { type Descriptor, type RequestReader, sentPath } from "@floodgate/core/adapter";
 import { descriptorRules } from "@floodgate/core/rules";
 
@@ -9,6 +10,8 @@ export interface GatewayRequest {
   readonly host: string | undefined;
   /** The value of a header; several lines are joined by ", ". */
   header(lowerCaseName: string): string | undefined;
+  /** The same of the upstream's response, once there is one. */
+  responseHeader?(lowerCaseName: string): string | undefined;
   /** The address at the other end of the connection; undefined for a Unix socket. */
   readonly remoteAddress: string | undefined;
   /** The client's address: what a trusted peer says, else the peer itself. */
@@ -30,3 +33,20 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
   route: () => undefined,
   descriptors: { ...descriptorRules, of: ({ descriptor }) => descriptor },
 };
+
+/** The proxy sees the responses too. `settle: header:x-cost` charges what the upstream says; without the header nothing changes. */
+export const proxyReader: RequestReader<GatewayRequest> = {
+  ...gatewayReader,
+  cost: (source) => {
+    const [, name] = /^header:([!#$%&'*+.^_`|~\w-]+)$/.exec(source) ?? [];
+    return name === undefined ? undefined : (request) => costOf(name, request.responseHeader?.(name.toLowerCase()));
+  },
+};
+
+function costOf(header: string, value: string | undefined): number | undefined {
+  if (value === undefined || /^\d{1,15}$/.test(value)) return value === undefined ? undefined : Number(value);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `The header ${header} of the upstream's response must be a whole number of at least 0, but was ${JSON.stringify(value)}.`,
+  );
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RuleSource, Store } from "@floodgate/core";
-import { clientClosedRequest, ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
+import { ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
@@ -11,7 +11,7 @@ import { createLog, type LogTarget } from "../log/log.js";
 import { keyFunctions, sourceReader } from "./keys.js";
 import { PendingLimit, type RulesCheck } from "./limit.js";
 import { connectRedis, firstAnswer } from "./redis.js";
-import type { GatewayRequest } from "./request.js";
+import { type GatewayRequest, gatewayReader, proxyReader } from "./request.js";
 import { ServiceRules } from "./rules.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
@@ -40,7 +40,8 @@ export class Service {
     const store: Store = this.redis === undefined ? memoryStore() : redisStore(this.redis, { prefix: settings.prefix });
     this.#events = new EventLog(settings, this.secrets.key, this.log);
     const options = limitOptions(settings, this.secrets, this.redis !== undefined);
-    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) });
+    const reader = settings.upstream === undefined ? gatewayReader : proxyReader;
+    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) }, reader);
     this.#rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
   }
 
@@ -94,7 +95,7 @@ function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): 
     ipv6Prefix,
     ambiguousPath,
     timeoutMs,
-    ...(refundStatus !== undefined && { refundWhen: refundsStatus(refundStatus) }),
+    ...(refundStatus !== undefined && { refundWhen: refundStatus }),
     ...(plan !== undefined && { plan: sourceReader(plan) }),
     // A memory store does not fail.
     ...(isShared && { onStoreError: onStoreError === "memory" ? memoryStore() : onStoreError }),
@@ -107,14 +108,4 @@ function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): 
 function receiptSecret(secrets: readonly string[] | undefined, isShared: boolean): { receiptSecret?: readonly string[] } {
   if (secrets !== undefined) return { receiptSecret: secrets };
   return isShared ? {} : { receiptSecret: [randomBytes(32).toString("hex")] };
-}
-
-/**
- * A `refundWhen` that refunds the statuses of a list such as `5xx,404`. `4xx` does not stand for a client that left: else each client could
- * leave before the end of the response, and never pay.
- */
-function refundsStatus(list: string): (status: number) => boolean {
-  const statuses = list.split(",").map((item) => item.trim());
-  return (status) =>
-    statuses.includes(`${status}`) || (status !== clientClosedRequest && statuses.includes(`${Math.floor(status / 100)}xx`));
 }

@@ -110,6 +110,24 @@ describe("POST /v1/check", () => {
     expect((await post("/v1/status", { rule: "queue", key: "global" })).body).toMatchObject({ states: [{ state: { kind: "queue" } }] });
   });
 
+  it("sets units aside, shows them, and gives them back by receipt", async () => {
+    const post = await startApi([
+      { name: "slots", key: "global", policy: { algorithm: "concurrency", limit: 1, hold: "1h" } },
+      few(10, { hold: "1h" }),
+    ]);
+    for (const [check, remaining, total] of [
+      [{ rule: "slots", key: "global" }, 0, 1],
+      [{ rule: "few", key: "ann", cost: 7 }, 3, 7],
+    ] as const) {
+      const { body } = await post("/v1/check", check);
+      expect((await post("/v1/check", check)).body.allowed).toBe(false);
+      const shown = await post("/v1/status", { rule: check.rule, key: check.key });
+      expect(shown.body).toMatchObject({ remaining, states: [{ state: { kind: "held", total, held: [{ units: total }] } }] });
+      expect((await post("/v1/refund", { receipt: body.receipt })).body).toEqual({ units: [{ rule: check.rule, units: -total }] });
+      expect((await post("/v1/check", check)).body.allowed).toBe(true);
+    }
+  });
+
   it("rejects nothing for a shadow rule, and counts no exempt key", async () => {
     const post = await startApi([few(1, { mode: "shadow" }), { ...emails, exempt: { keys: ["acme"] } }]);
     expect((await post("/v1/check", { rule: "few", key: "ann", cost: 2 })).body).toMatchObject({

@@ -178,6 +178,7 @@ describe("Rules that a gateway cannot keep are refused", () => {
     await expect(startServe([{ name: "uploads", policy }])).rejects.toThrow('"uploads" holds units until a request has ended');
     await expect(startServe([few(1, { hold: "30s" })])).rejects.toThrow('"few" holds units until a request has ended');
     await expect(startServe([few(1, { settle: "tokens" })])).rejects.toThrow('"few" has `settle`');
+    await expect(startServe([few(1, { refundWhen: "5xx" })])).rejects.toThrow('"few" has `refundWhen`');
   });
 
   it("in a new version, so that the last good one stays in force", async () => {
