@@ -41,7 +41,7 @@
 --   other decisions       -1 (allowed) or -2 (rejected), remaining, retry (-1: never), reset, delay, how far ahead of the clock the
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
 --   held units            as other decisions; the delay is the time until they come back
---   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
+--   a blocked key         -3 (block) or -4 (ban), how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
@@ -176,16 +176,6 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
   end
 end
 
--- Appends the decision for a blocked key.
-local function append_blocked(left_ms, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
-  if ok then
-    answer[size + 1] = -3
-    answer[size + 2] = left_ms
-    size = size + 2
-  end
-  append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
-end
-
 -- `block_names` has the key of the block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay
 -- one MGET for all of them.
 local keys, block_names, blocks = #KEYS, {}, nil
@@ -211,6 +201,17 @@ end
 local function blocked_at(number)
   local left_ms = blocked_ms(blocks[number])
   return left_ms
+end
+
+-- Appends the decision for a blocked key.
+local function append_blocked(number, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+  if ok then
+    local left_ms, is_ban = blocked_ms(blocks[number])
+    answer[size + 1] = is_ban and -4 or -3
+    answer[size + 2] = left_ms
+    size = size + 2
+  end
+  append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
 end
 
 local function write_block(number, block_start, block_end, ban_start, ban_end)
@@ -321,7 +322,7 @@ while arg <= last do
       check = key
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(decide, KEYS[key], 1, false))
+        append_blocked(key, pcall(decide, KEYS[key], 1, false))
       else
         append(pcall(decide, KEYS[key], 1, true))
       end
@@ -365,7 +366,7 @@ while arg <= last do
               answer[size] = whole and 1 or 0
             end
             if left_ms > 0 then
-              append_blocked(left_ms, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+              append_blocked(key + i, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
             else
               append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
             end
@@ -408,7 +409,7 @@ while arg <= last do
       arg = arg + (takes and 2 or 1)
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(decide, KEYS[key], cost, false))
+        append_blocked(key, pcall(decide, KEYS[key], cost, false))
       else
         append(pcall(decide, KEYS[key], cost, takes))
       end

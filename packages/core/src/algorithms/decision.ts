@@ -1,4 +1,4 @@
-import type { Charge, DecisionUnder, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
+import type { Charge, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
 
 /** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
 export interface Finding {
@@ -59,6 +59,8 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   declare readonly name: string;
   declare readonly policy: P;
   declare readonly degraded: boolean;
+  // Rare, so only decisions that have them have these properties.
+  declare readonly blocked?: KeyBlock | undefined;
   // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;
@@ -86,6 +88,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     const all = { ...made, heldUntilMs: made.heldUntilMs, ...changes };
     const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
+    if (all.blocked !== undefined) (copy as { blocked?: KeyBlock }).blocked = all.blocked;
     return copy;
   }
 
