@@ -55,6 +55,8 @@ export interface DecisionUnder<P> {
    * rejected, the time until the store is asked again.
    */
   readonly degraded: boolean;
+  /** What decided in place of the store: `onStoreError` `"allow"` or `"deny"`, or its fallback store. Undefined if the store did. */
+  readonly degradedBy?: "allow" | "deny" | "fallback" | undefined;
   /**
    * When the units come back that this decision holds, in milliseconds since the epoch of the store's clock. Undefined if it charged them, or
    * nothing.

@@ -61,6 +61,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   declare readonly degraded: boolean;
   // Rare, so only decisions that have them have these properties.
   declare readonly blocked?: KeyBlock | undefined;
+  declare readonly degradedBy?: DecisionUnder<P>["degradedBy"];
   // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;
@@ -88,7 +89,9 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     const all = { ...made, heldUntilMs: made.heldUntilMs, ...changes };
     const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
-    if (all.blocked !== undefined) (copy as { blocked?: KeyBlock }).blocked = all.blocked;
+    const { blocked, degradedBy } = all;
+    if (blocked !== undefined) Object.assign(copy, { blocked });
+    if (degradedBy !== undefined) Object.assign(copy, { degradedBy });
     return copy;
   }
 
