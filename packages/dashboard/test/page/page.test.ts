@@ -106,7 +106,7 @@ describe("the page of an app with several rules and middlewares", () => {
     expect(statuses.filter((status) => status === 503)).toHaveLength(3);
     await expect.poll(async () => (await wholeOf(page)).rejected - before.rejected).toBe(rejected);
     expect((await wholeOf(page)).requests - before.requests).toBe(statuses.length);
-    await page.waitForSelector('#rejections tr:has(.key:text-is("ann")) .tag:text-is("banned")');
+    await page.waitForSelector('#rejections tr:has(bdi:text-is("ann")) .tag:text-is("banned")');
     await page.waitForSelector(".detail:has-text('3 were rejected')");
     await page.close();
     await app.close();
