@@ -64,9 +64,9 @@ async function playSchedule(web: Web, http2: boolean, name: string, steps: reado
         },
         // The store is synchronous, so the event arrives before the next request's key is read.
         onEvent: (event) => {
+          if (event.type === "request") return;
           decided++;
-          if ("decision" in event && event.type !== "request" && event.decision?.allowed === true)
-            dueMs.set(asking, web.nowMs + event.decision.delayMs);
+          if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);
         },
       },
     ],
