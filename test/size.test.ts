@@ -10,15 +10,15 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 61.6],
-  ["fastify", "rateLimit", 61.4],
-  ["koa", "rateLimit", 61.8],
-  ["hono", "rateLimit", 61.2],
-  ["node", "rateLimit", 60.9],
-  ["fetch", "rateLimit", 61.4],
+  ["express", "rateLimit", 62.4],
+  ["fastify", "rateLimit", 62.2],
+  ["koa", "rateLimit", 62.6],
+  ["hono", "rateLimit", 62],
+  ["node", "rateLimit", 61.7],
+  ["fetch", "rateLimit", 62.2],
   ["store-redis", "redisStore", 45.7],
   ["rules", "fileRules", 84],
-  ["core", "createLimiter", 32.2],
+  ["core", "createLimiter", 32.7],
   ["core", "fixedWindow", 4.4],
 ];
 

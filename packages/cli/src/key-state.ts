@@ -1,6 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
 import type { Ban, CompiledRule } from "@floodgate/core/rules";
-import { blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
+import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { timeoutMs } from "./rules-in-force.js";
 
@@ -17,8 +17,8 @@ export interface KeyState {
   /** When this was read, in milliseconds since the epoch by this machine's clock. */
   readonly atMs: number;
   readonly plans: readonly PlanState[];
-  /** How long the key is blocked or banned; 0 if it is not. */
-  readonly blockedMs: number;
+  /** The block or the ban of the key, whichever lasts longer, and the time left. */
+  readonly blocked: { readonly kind: BlockKind; readonly leftMs: number } | undefined;
   readonly ban: BanState | undefined;
 }
 
@@ -45,22 +45,23 @@ export async function readKeyState({ rule, store, keyText }: CountedKey, plan: s
   const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
   const rejections = ban && (await peek(ban.rejections));
-  let leftMs = 0;
+  let blocked: KeyState["blocked"];
   const plans = limitsOf(rule, plan).map(async ([name, limit]): Promise<PlanState> => {
     const decision = await peek(limit);
     const block = blockOf(decision);
-    const { unblocked } = block ?? { unblocked: decision };
-    leftMs = Math.max(leftMs, block?.leftMs ?? 0);
+    const { unblocked, nowMs } = block ?? { unblocked: decision, nowMs: 0 };
+    if (decision.blocked !== undefined) blocked = { kind: decision.blocked.kind, leftMs: decision.blocked.untilMs - nowMs };
     return {
       plan: name,
       used: unblocked.limit - unblocked.remaining,
       decision,
     };
   });
+  const states = await Promise.all(plans);
   return {
     atMs: Date.now(),
-    plans: await Promise.all(plans),
-    blockedMs: leftMs,
+    plans: states,
+    blocked,
     ban: ban && rejections && { ban, rejections: rejections.limit - rejections.remaining },
   };
 }

@@ -1,6 +1,6 @@
 import { fixedWindow, type Store } from "@floodgate/core";
 import type { CompiledRule } from "@floodgate/core/rules";
-import { blockOf, createLimit } from "@floodgate/core/store";
+import { createLimit } from "@floodgate/core/store";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
@@ -89,25 +89,25 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   // A foreign value under one key must not hide the others.
   const state = await readKeyState({ rule, store, keyText: key }, undefined).catch(undefinedIfForeign);
   if (state === undefined) return { ...common, state: "open", count: undefined, retryAfterMs: 0 };
-  const { plans, blockedMs } = state;
+  const { plans, blocked } = state;
   const waits = plans.map(({ decision }) => decision.retryAfterMs);
   const limited = plans.filter(({ decision }) => !decision.allowed).length;
   const [own] = plans;
   const count = own && { used: own.used, limit: own.decision.limit };
-  if (rule.shadow) return { ...common, state: blockedMs > 0 || limited > 0 ? "would be limited" : "open", count, retryAfterMs: 0 };
+  if (rule.shadow) return { ...common, state: blocked !== undefined || limited > 0 ? "would be limited" : "open", count, retryAfterMs: 0 };
   return {
     ...common,
-    state: blockedMs > 0 ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans",
+    state: blocked !== undefined ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans",
     count,
-    retryAfterMs: Math.max(blockedMs, ...waits),
+    retryAfterMs: Math.max(blocked?.leftMs ?? 0, ...waits),
   };
 }
 
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {
   const decision = await Promise.resolve(store.peek(createLimit(name, anyPolicy), key, timeoutMs)).catch(undefinedIfForeign);
-  const block = decision && blockOf(decision);
-  const state = block === undefined ? "unknown" : "blocked";
-  return { name, inCode: true, key, state, count: undefined, retryAfterMs: block?.leftMs ?? 0 };
+  const blocked = decision?.blocked;
+  const state = blocked === undefined ? "unknown" : "blocked";
+  return { name, inCode: true, key, state, count: undefined, retryAfterMs: blocked === undefined ? 0 : (decision?.retryAfterMs ?? 0) };
 }
 
 /** The policy of a limit in code is not known here. Its blocks are the same under every policy. */

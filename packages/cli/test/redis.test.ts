@@ -228,9 +228,7 @@ describe("a blocked key", () => {
     const ask = ["--rule", "per-ip", "--key", ip];
     expect(await post("blocked-a", ip)).toBe(204);
     const blocked = await block(...ask, "--for", "2d");
-    expect(blocked.out).toMatch(
-      /^Before: .*: not blocked\n[\s\S]*After: .*: blocked\n[\s\S]*blocked for 2d more, until|blocked for 1d 23h/,
-    );
+    expect(blocked.out).toMatch(/^Before: .*: not blocked\n[\s\S]*After: .*: blocked\n[\s\S]*blocked by hand, for (2d|1d 23h)/);
     expect(await post("blocked-b", ip)).toBe(429);
     expect((await reset(...ask)).out).toMatch(/After: .*: blocked\n/);
     expect((await unblock(...ask)).out).toMatch(/After: .*: not blocked\n/);
@@ -257,7 +255,7 @@ describe("a blocked key", () => {
 
     const banned = await status(...ask);
     expect(banned.out).toMatch(/^per-ip, key 2001:db8::\/56: blocked\n/);
-    expect(banned.out).toMatch(/ {2}banned or blocked for 1d more, until|banned or blocked for 23h 59m \d+s more, until/);
+    expect(banned.out).toMatch(/ {2}banned after repeated rejections, for (1d|23h 59m \d+s) more, until/);
     expect((await reset(...ask)).out).toMatch(/After: .*: not blocked\n[\s\S]*not banned: 0 rejections of 2 within 1h for a ban of 1d\n$/);
     expect(await post("e", ip)).toBe(204);
     await close();

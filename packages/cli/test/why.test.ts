@@ -102,7 +102,7 @@ describe("why --request", () => {
       () => sends(2, "/login", {}),
       ["/login"],
       /^would be rejected with 429 by tries. It would pass in (?:1d|24h|23h)/,
-      /^tries {2}203.0.113.9 {2}1 per 1h, fixed-window {2}1 of 1 {2}1 {2}rejects: banned or blocked, for/,
+      /^tries {2}203.0.113.9 {2}1 per 1h, fixed-window {2}1 of 1 {2}1 {2}rejects: banned, for/,
     ],
     ["a limit of 0", async () => 0, ["/closed"], "would be rejected with 429 by closed, for ever", /closed.*rejects, for ever$/],
     ["a missing key", async () => 0, ["/api"], "would be rejected with 429 by tokens, because its key is missing", /^tokens {2}no key/],
@@ -131,7 +131,7 @@ describe("why --request", () => {
     await sends(1, "/posts", { "x-user": "42" });
     const { rules, verdict } = JSON.parse((await why("--request", "POST /posts", "--key", "user=42", "--json")).join("\n"));
     expect(verdict).toMatch(/^would be rejected with 429 by posts/);
-    expect(rules[0]).toMatchObject({ rule: "posts", says: "limited", key: "42", cost: 1, limit: 1, used: 1, remaining: 0, blockedMs: 0 });
+    expect(rules[0]).toMatchObject({ rule: "posts", says: "limited", key: "42", cost: 1, limit: 1, used: 1, remaining: 0, blocked: null });
     expect(rules[3]).toMatchObject({ rule: "closed", says: "passes", why: "path: the rule matches /closed" });
   });
 });

@@ -73,6 +73,7 @@ function queue(web: Web, http2: boolean, schedule: () => Schedule): Promise<App>
         },
         // The store is synchronous, so the event arrives before the next request's key is read.
         onEvent: (event) => {
+          if (event.type === "request") return;
           const { asking, dueMs } = schedule();
           schedule().decided++;
           if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);

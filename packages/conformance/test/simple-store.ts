@@ -3,13 +3,13 @@ import {
   beganState,
   blockCells,
   blockedDecision,
-  blockedMs,
   blockIn,
   type Charge,
   type Decision,
   decideAll,
   inState,
   inspectIn,
+  keyBlockIn,
   type Limit,
   liftBanIn,
   renewIn,
@@ -48,10 +48,10 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
 
   function decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const block = blocks.get(blockOf(limit.name, key));
-    const leftMs = block === undefined ? 0 : blockedMs(block, 0, nowMs);
-    return leftMs > 0
-      ? blockedDecision(decideUnblocked(limit, key, cost, nowMs, false), leftMs)
-      : decideUnblocked(limit, key, cost, nowMs, commit);
+    const blocked = block && keyBlockIn(block, 0, nowMs);
+    return blocked === undefined
+      ? decideUnblocked(limit, key, cost, nowMs, commit)
+      : blockedDecision(decideUnblocked(limit, key, cost, nowMs, false), blocked, nowMs);
   }
 
   function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean, renewed?: Charge): Decision {

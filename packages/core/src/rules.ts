@@ -13,6 +13,8 @@ export { algorithms, describePolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
 export { containEveryAddress } from "./requests/every-address.js";
 export { listenerOf, tellAll } from "./events/listeners.js";
+export type { DecisionResult, RequestEvent, RequestResult } from "./events/events.js";
+export { isRejection, resultOf } from "./events/results.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events/events.js";
 
 // What rules do with a request, beside a middleware

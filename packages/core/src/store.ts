@@ -5,7 +5,6 @@
 export {
   type Answer,
   type Blocked,
-  type BlockKind,
   type Decided,
   type Inspection,
   type Mode,
@@ -19,7 +18,7 @@ export { type Decision, mostRestrictive, passesAll } from "./decide/decision.js"
 export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
-export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
+export type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
 export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
 
@@ -39,11 +38,10 @@ export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";
 export {
   blockCells,
   blockedDecision,
-  blockedMs,
   blockIn,
   blockOf,
   blocksOf,
-  isBlocked,
+  keyBlockIn,
   liftBanIn,
   outlastsMs,
 } from "./decide/blocks.js";

@@ -1,4 +1,4 @@
-// The JSON between the server and the page. The page imports these types only. All addresses are relative to the mount path.
+// The JSON between the server and the page. The page imports nothing else of the server. All addresses are relative to the mount path.
 //
 //   GET  ./                        the page: one file, with its styles, its script, and the nonce of this answer
 //   GET  ./data/overview           Overview
@@ -19,15 +19,38 @@
 import type { StateView } from "@floodgate/core";
 
 /**
- * What became of a request under one rule. They exclude each other, so they can be stacked. `exempt`: the rule did not count it, because its
- * client is exempt, or because it has no key and the rule says "skip". `missing-key`: rejected because it has no key.
+ * What became of a request, under one rule or as a whole. They exclude each other, so they can be stacked. `exempt`: it was not counted,
+ * because its client is exempt, because it has no key and the rule says "skip", because the option `skip` says so, or because no rule
+ * applies. `failed-…` and `fallback-…`: decided without the store.
  */
-export type Result = "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded" | "exempt" | "missing-key";
+export type Result = (typeof results)[number];
 
 /** All results. The page stacks them in an order of its own. */
-export const results: readonly Result[] = ["allowed", "delayed", "exempt", "degraded", "shadow-limited", "limited", "missing-key"];
+export const results = [
+  "allowed",
+  "delayed",
+  "exempt",
+  "failed-open",
+  "fallback-allowed",
+  "shadow-limited",
+  "limited",
+  "blocked",
+  "banned",
+  "missing-key",
+  "failed-closed",
+  "fallback-limited",
+] as const;
 
-/** Requests by result. A result that did not occur is left out. `limited` and `missing-key` were rejected. */
+/** The results of requests that were rejected. */
+export const rejections: readonly Result[] = ["limited", "blocked", "banned", "missing-key", "failed-closed", "fallback-limited"];
+
+/**
+ * The name under which whole requests are counted, each once, whatever the number of rules. It stands among the rules of totals, histories and
+ * ticks. No rule has this name.
+ */
+export const wholeRequests = "";
+
+/** Requests by result. A result that did not occur is left out. */
 export type Counts = { readonly [R in Result]?: number };
 
 export interface Overview {
@@ -39,7 +62,7 @@ export interface Overview {
   readonly scope: Scope;
   /** Every rule and limiter that exists now, in the order they were created; then those that no longer exist but have counts. */
   readonly rules: readonly RuleInfo[];
-  /** Per rule, since `scope.sinceMs`. */
+  /** Of whole requests and per rule, since `scope.sinceMs`. */
   readonly totals: readonly RuleTotals[];
   readonly top: Top;
   readonly stores: readonly StoreInfo[];
@@ -119,7 +142,7 @@ export interface RuleHistory {
 }
 
 /**
- * One minute and its busiest second. Over several processes, each process's busiest second is known but not the others' counts in it, so
+ * One minute and its busiest second, of whole requests. Over several processes, each process's busiest second is known but not the others' counts in it, so
  * `count` is at least the busiest process's and at most the sum: `atMost` is that sum.
  */
 export interface Burst {
@@ -128,7 +151,7 @@ export interface Burst {
   readonly count: number;
   /** Equal to `count` for one process. */
   readonly atMost: number;
-  /** How many of `count` were limited. */
+  /** How many of `count` were rejected. */
   readonly limited: number;
   readonly inMinute: number;
 }
@@ -160,6 +183,8 @@ export interface TopKey {
   /** The estimate. The true count is in [count - error, count]. */
   readonly count: number;
   readonly error: number;
+  /** The block or ban of the key, as its last rejection showed it, unless that is over. */
+  readonly blocked?: { readonly kind: "block" | "ban"; readonly untilMs: number };
 }
 
 export interface StoreInfo {
@@ -207,7 +232,7 @@ export interface InstanceInfo {
   /** Whether this process wrote the answer. */
   readonly self: boolean;
   readonly sinceMs: number;
-  /** Decisions in the last second that has ended. */
+  /** Requests in the last second that has ended. */
   readonly perSecond: number;
 }
 

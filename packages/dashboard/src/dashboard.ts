@@ -20,6 +20,7 @@ export class Dashboard<Req> implements Data {
   readonly title: string;
   readonly actions: Data["actions"];
   readonly #showKeys: boolean;
+  readonly #who: DashboardOptions<Req>["who"];
   readonly #gate: Gate<Req>;
   readonly #names: KeyNames;
   readonly #figures: Figures;
@@ -34,10 +35,11 @@ export class Dashboard<Req> implements Data {
    * @throws FloodgateError if an option is invalid.
    */
   constructor(options: DashboardOptions<Req>, own: readonly string[], example: string) {
-    const { authorize, actions = false, showKeys = false, title = "Floodgate" } = checked(options, own, example);
+    const { authorize, actions = false, who, showKeys = false, title = "Floodgate" } = checked(options, own, example);
     const send = options.redis === undefined ? undefined : senderOf(options.redis);
     this.title = title;
     this.#showKeys = showKeys;
+    this.#who = who;
     this.#gate = new Gate(authorize, example);
     this.#names = new KeyNames(showKeys);
     const { watch, leave } = joinWatch();
@@ -49,7 +51,11 @@ export class Dashboard<Req> implements Data {
     const keys = new Keys(limits, this.#names, () => this.#knownKeys());
     this.#keys = keys;
     this.actions = actions
-      ? { reset: (body) => keys.reset(body), block: (body) => keys.block(body), unblock: (body) => keys.unblock(body) }
+      ? {
+          reset: (body, by) => keys.reset(body, by),
+          block: (body, by) => keys.block(body, by),
+          unblock: (body, by) => keys.unblock(body, by),
+        }
       : undefined;
     const stop = watch.eachSecond((ended) => void this.#endSecond(ended));
     this.#leave = () => {
@@ -68,7 +74,7 @@ export class Dashboard<Req> implements Data {
         `requests for the dashboard are counted by the limit ${JSON.stringify(decision.name)}, because the dashboard is mounted after it. To leave them out, mount the dashboard before the limit.`,
       );
     }
-    return route(view, this);
+    return route(view, this, () => this.#who?.(request) ?? "dashboard");
   }
 
   async overview(): Promise<Overview> {

@@ -11,6 +11,8 @@ export interface DashboardOptions<Req> {
   authorize?: (request: Req) => unknown;
   /** Whether those whom `authorize` lets in may reset, block and unblock keys. Default false. It needs `authorize`. */
   actions?: boolean;
+  /** Who acts, for the events of reset, block and unblock: `(req) => req.user?.email`. Default: `"dashboard"`. */
+  who?: (request: Req) => string | undefined;
   /** Whether keys are shown as they are. Default false: they are masked, as `203.0.113.x` and `us…42`. */
   showKeys?: boolean;
   /**
@@ -24,13 +26,14 @@ export interface DashboardOptions<Req> {
   title?: string;
 }
 
-const names = ["authorize", "actions", "showKeys", "redis", "prefix", "title"] as const;
+const names = ["authorize", "actions", "who", "showKeys", "redis", "prefix", "title"] as const;
 
 /** @throws FloodgateError if an option is invalid. */
 export function checked<Req>(options: DashboardOptions<Req>, more: readonly string[], example: string): DashboardOptions<Req> {
   const where = "dashboard";
   checkOptions(where, options, [...names, ...more], `dashboard({ authorize: ${example} })`);
   functionOrNothing(where, "authorize", options.authorize, example);
+  functionOrNothing(where, "who", options.who, "(req) => req.user?.email");
   for (const name of ["actions", "showKeys"] as const) {
     const value: unknown = options[name];
     if (value !== undefined && typeof value !== "boolean") throw invalid(name, "true or false", value, "true");

@@ -5,10 +5,18 @@ import { type AttributeName, type InstrumentId, instruments, prometheusLabel, pr
 /** What a metric's labels must be: `{ result: "limited|missing-key" }`. The words are the ones that the metric's description explains. */
 type Labels = Readonly<Partial<Record<AttributeName, string>>>;
 
-/** Results of requests that a rule decided. The others are exempt, or skipped for lack of a key. */
-export const decided: Labels = { result: "allowed|delayed|limited|shadow-limited|degraded|missing-key" };
+const rejections = "limited|blocked|banned|missing-key|failed-closed|fallback-limited";
 
-export const rejected: Labels = { result: "limited|missing-key" };
+/** Results of requests that a rule decided. The others are exempt, or skipped for lack of a key. */
+export const decided: Labels = { result: `allowed|delayed|shadow-limited|failed-open|fallback-allowed|${rejections}` };
+
+export const rejected: Labels = { result: rejections };
+
+/** Requests that were rejected. A path that two servers may read in two ways is rejected before any decision. */
+export const rejectedRequests: Labels = { result: `${rejections}|ambiguous-path` };
+
+/** Results of decisions and requests without the store. */
+export const withoutStore: Labels = { result: "failed-open|failed-closed|fallback-allowed|fallback-limited" };
 
 /** Results of requests that a rule counted and let through. */
 export const passed: Labels = { result: "allowed|delayed" };

@@ -23,9 +23,9 @@ export interface Instrument {
   readonly buckets?: readonly number[];
 }
 
-/** From 10 µs, which a decision in memory takes, to five seconds. */
+/** From 10 µs, which a decision in memory takes, to five seconds. 110 ms is just above the default `timeoutMs`. */
 const decisionSeconds: readonly number[] = [
-  0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+  0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.11, 0.25, 0.5, 1, 2.5, 5,
 ];
 
 const delaySeconds: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -35,6 +35,7 @@ const batchSizes: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 10
 /** The metrics that events add to. */
 export type CounterId =
   | "requests"
+  | "outcomes"
   | "nearLimit"
   | "unitsRequested"
   | "unitsCharged"
@@ -43,6 +44,7 @@ export type CounterId =
   | "refunds"
   | "settlements"
   | "bans"
+  | "keyChanges"
   | "evictions"
   | "storeErrors"
   | "breakerTransitions"
@@ -54,7 +56,7 @@ export type CounterId =
 export type HistogramId = "timeInQueue" | "decisionDuration" | "roundTripDuration" | "roundTripDecisions";
 
 /** The metrics that are read when metrics are collected. */
-export type NowId = "limit" | "window" | "shadow" | "keys" | "breakers" | "rulesVersions" | "rulesRefused";
+export type NowId = "limit" | "window" | "shadow" | "keys" | "breakers" | "rulesVersions" | "rulesRefused" | "rulesLoaded";
 
 export type InstrumentId = CounterId | HistogramId | NowId;
 
@@ -75,11 +77,17 @@ const gauge = instrument("gauge");
 
 /** All metrics. The exporters only translate this table, so they have the same metrics. */
 export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
+  outcomes: counter(
+    "request.outcomes",
+    "{request}",
+    ["rule", "result"],
+    "Requests, each once, by the rule that decided and by result. Passed: allowed, delayed, failed-open, fallback-allowed; not counted: exempt, skipped (by the option skip), uncounted (no rule counts it). Rejected: limited, blocked, banned, missing-key, ambiguous-path, failed-closed, fallback-limited.",
+  ),
   requests: counter(
     "requests",
     "{request}",
     ["rule", "result"],
-    "Requests under a rule, by result: allowed, delayed (allowed after a wait), limited (rejected), shadow-limited (a rule in shadow mode would have rejected), degraded (decided without the store), exempt (not counted), missing-key (rejected for lack of a key), skipped (not counted for lack of a key).",
+    "Decisions: requests under each rule that they meet, by result: allowed, delayed (allowed after a wait), limited (rejected, the limit is used up), blocked and banned (rejected whatever the limit says), shadow-limited (a rule in shadow mode would have rejected), exempt (not counted), missing-key (rejected for lack of a key), skipped (not counted for lack of a key). Without the store: failed-open (allowed), failed-closed (rejected), fallback-allowed, fallback-limited (rejected).",
   ),
   nearLimit: counter("near_limit", "{request}", ["rule"], "Allowed requests that left their key under 20 % of the limit."),
   unitsRequested: counter(
@@ -127,6 +135,12 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "{ban}",
     ["rule", "result"],
     "Keys banned after repeated rejections, by result: enforced, or shadow (the rule is in shadow mode, so nobody is rejected).",
+  ),
+  keyChanges: counter(
+    "key_changes",
+    "{change}",
+    ["rule", "result"],
+    "Keys that somebody changed in this process, by result: blocked, unblocked, reset.",
   ),
   limit: gauge(
     "limit",
@@ -187,6 +201,12 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "{source}",
     [],
     "Live sources of rules whose newest version is refused: the last good one stays active.",
+  ),
+  rulesLoaded: gauge(
+    "rules.loaded_timestamp",
+    "s",
+    [],
+    "When this process last read its live rules and found them good, in seconds since 1970; the oldest of several sources.",
   ),
   rulesReloads: counter(
     "rules.reloads",

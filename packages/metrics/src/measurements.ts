@@ -1,9 +1,10 @@
 import { type DecisionEvent, FloodgateError, type FloodgateEvent } from "@floodgate/core";
+import { type DecisionResult, type RequestEvent, type RequestResult, resultOf } from "@floodgate/core/rules";
 import { type CounterId, type HistogramId, type InstrumentId, instruments } from "./instruments.js";
 import { type Attributes, type Recorder, RuleNames, SeriesOf, type Total } from "./series.js";
 
 /** What became of a request under a rule. */
-type Result = DecisionEvent["type"] | "exempt" | "missing-key" | "skipped";
+type Result = DecisionResult | "exempt" | "missing-key" | "skipped";
 
 /** The requests and the units of one rule and result. */
 interface ResultSeries {
@@ -11,9 +12,19 @@ interface ResultSeries {
   readonly units: Total;
 }
 
+/** Whole requests of one rule and result. */
+interface Outcomes {
+  readonly total: Total;
+  /** What an exporter has read: the total must not fall below it. */
+  read: number;
+  /** Requests to take back that were read before. The next ones are not counted in their place. */
+  owed: number;
+}
+
 /** The series that a request under a rule adds to, looked up once. */
 interface RuleSeries {
   readonly name: string;
+  readonly outcomes: { [R in RequestResult]?: Outcomes };
   readonly results: { [R in Result]?: ResultSeries };
   readonly nearLimit: Total;
   readonly unitsCharged: Total;
@@ -34,6 +45,9 @@ export class Measurements {
   readonly #counters = {} as Record<CounterId, SeriesOf<Total>>;
   readonly #histograms = {} as Record<HistogramId, SeriesOf<Recorder>>;
   readonly #rules: RuleNames<RuleSeries>;
+  /** Of requests that no rule decided. */
+  readonly #ruleless: RuleSeries["outcomes"] = {};
+  readonly #outcomes: Outcomes[] = [];
   readonly #decisionDuration: Recorder;
   readonly #roundTripDecisions: Recorder;
 
@@ -57,6 +71,7 @@ export class Measurements {
   }
 
   totals(id: CounterId): Iterable<Total> {
+    if (id === "outcomes") for (const outcomes of this.#outcomes) outcomes.read = outcomes.total.value;
     return this.#counters[id].all();
   }
 
@@ -73,6 +88,9 @@ export class Measurements {
       case "delayed":
       case "degraded":
         this.#decided(event);
+        break;
+      case "request":
+        this.#requested(event);
         break;
       case "exempt":
         this.#resultOf(this.#rules.get(event.name), "exempt").requests.value++;
@@ -120,6 +138,11 @@ export class Measurements {
       case "banned":
         counters.bans.with(this.ruleOf(event.name), event.shadow ? "shadow" : "enforced").value++;
         break;
+      case "blocked":
+      case "unblocked":
+      case "reset":
+        counters.keyChanges.with(this.ruleOf(event.name), event.type).value++;
+        break;
       case "store-error":
         counters.storeErrors.with(event.error instanceof FloodgateError ? event.error.code : "other").value++;
         break;
@@ -141,15 +164,42 @@ export class Measurements {
     }
   };
 
-  #decided({ type, name, decision, shadow, charged, storeMs }: DecisionEvent): void {
+  #requested({ name, result, replaces }: RequestEvent): void {
+    if (replaces !== undefined) {
+      const before = this.#outcomesOf(replaces.name, replaces.result);
+      if (before.total.value > before.read) before.total.value--;
+      else before.owed++;
+    }
+    const outcomes = this.#outcomesOf(name, result);
+    if (outcomes.owed > 0) outcomes.owed--;
+    else outcomes.total.value++;
+  }
+
+  #outcomesOf(name: string | undefined, result: RequestResult): Outcomes {
+    const rule = name === undefined ? undefined : this.#rules.get(name);
+    return this.#outcomesIn(rule?.outcomes ?? this.#ruleless, rule?.name ?? "", result);
+  }
+
+  #outcomesIn(known: RuleSeries["outcomes"], rule: string, result: RequestResult): Outcomes {
+    let outcomes = known[result];
+    if (outcomes === undefined) {
+      outcomes = { total: this.#counters.outcomes.with(rule, result), read: 0, owed: 0 };
+      known[result] = outcomes;
+      this.#outcomes.push(outcomes);
+    }
+    return outcomes;
+  }
+
+  #decided(event: DecisionEvent): void {
+    const { name, decision, shadow, charged, storeMs } = event;
     const rule = this.#rules.get(name);
-    const result = this.#resultOf(rule, type);
+    const result = this.#resultOf(rule, resultOf(event));
     result.requests.value++;
     result.units.value += decision.cost;
     rule.unitsCharged.value += charged;
     this.#decisionDuration(storeMs / 1000);
     if (!decision.allowed) return;
-    if (type !== "degraded" && decision.remaining < nearLimitShare * decision.limit) rule.nearLimit.value++;
+    if (!decision.degraded && decision.remaining < nearLimitShare * decision.limit) rule.nearLimit.value++;
     if (decision.delayMs > 0 && !shadow) this.#histograms.timeInQueue.with(rule.name)(decision.delayMs / 1000);
   }
 
@@ -165,8 +215,11 @@ export class Measurements {
   /** A rule's usual series begin at 0, so that the first rejections already are an increase. */
   #begin(name: string): RuleSeries {
     const { nearLimit, unitsCharged, evictions } = this.#counters;
-    const rule: RuleSeries = { name, results: {}, nearLimit: nearLimit.with(name), unitsCharged: unitsCharged.with(name) };
-    for (const result of ["allowed", "limited", "degraded"] as const) this.#resultOf(rule, result);
+    const rule: RuleSeries = { name, outcomes: {}, results: {}, nearLimit: nearLimit.with(name), unitsCharged: unitsCharged.with(name) };
+    for (const result of ["allowed", "limited", "failed-open", "failed-closed"] as const) {
+      this.#resultOf(rule, result);
+      this.#outcomesIn(rule.outcomes, name, result);
+    }
     evictions.with(name);
     return rule;
   }

@@ -36,9 +36,11 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   const versions = new Numbers("rulesVersions", sum);
   const refused = new Numbers("rulesRefused", sum);
   refused.add(0);
+  const loaded = new Numbers("rulesLoaded", Math.min);
   for (const source of sources) {
     if (source.version !== undefined) versions.add(1, source.version.slice(0, 64));
     if (source.refused !== undefined) refused.add(1);
+    if (source.loadedAtMs !== undefined) loaded.add(source.loadedAtMs / 1000);
   }
   return {
     limit: quotas.all(),
@@ -48,6 +50,7 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
     breakers: breakers.all(),
     rulesVersions: versions.all(),
     rulesRefused: refused.all(),
+    rulesLoaded: loaded.all(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
+import { resultOf } from "@floodgate/core/rules";
 import {
   type BatchObservableResult,
   createNoopMeter,
@@ -183,6 +184,6 @@ function markSpan(event: FloodgateEvent): void {
   }
   trace.getActiveSpan()?.addEvent("floodgate.rate_limiting", {
     "floodgate.rate_limiting.rule": event.name,
-    "floodgate.rate_limiting.result": event.type,
+    "floodgate.rate_limiting.result": event.type === "missing-key" ? event.type : resultOf(event),
   });
 }

@@ -45,8 +45,12 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
     ],
   ],
   degraded: [
-    { type: "degraded", ...decided, decision: { ...decision, remaining: 0, degraded: true }, charged: 0 },
-    ["requests api degraded 1", "unitsRequested api degraded 3", "decisionDuration 0.00002"],
+    { type: "degraded", ...decided, decision: { ...decision, remaining: 0, degraded: true, degradedBy: "allow" }, charged: 0 },
+    ["requests api failed-open 1", "unitsRequested api failed-open 3", "decisionDuration 0.00002"],
+  ],
+  request: [
+    { type: "request", result: "limited", rejected: true, name: "api", decision: undefined, replaces: undefined },
+    ["outcomes api limited 1"],
   ],
   exempt: [{ type: "exempt", name: "api" }, ["requests api exempt 1"]],
   "missing-key": [{ type: "missing-key", name: "api", rejected: true }, ["requests api missing-key 1"]],
@@ -58,6 +62,9 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   "slot-lost": [{ type: "slot-lost", ...who, decision, counted: true }, []],
   evicted: [{ type: "evicted", ...who }, ["evictions api 1"]],
   banned: [{ type: "banned", ...who, forMs: 1000, shadow: false }, ["bans api enforced 1"]],
+  blocked: [{ type: "blocked", ...who, forMs: 1000, by: "ann" }, ["keyChanges api blocked 1"]],
+  unblocked: [{ type: "unblocked", ...who, by: undefined }, ["keyChanges api unblocked 1"]],
+  reset: [{ type: "reset", ...who, by: undefined }, ["keyChanges api reset 1"]],
   "round-trip": [{ type: "round-trip", steps: 7, ms: 1.5, ok: true }, ["roundTripDuration ok 0.0015", "roundTripDecisions 7"]],
   "deny-cache-hit": [{ type: "deny-cache-hit", name: "api" }, ["denyCacheHits api 1"]],
   "store-error": [{ type: "store-error", error }, ["storeErrors FLOODGATE_STORE_TIMEOUT 1"]],
@@ -103,6 +110,6 @@ it("the requests and evictions of a rule begin at 0, so that the first ones are 
   const measurements = new Measurements(() => () => undefined, 500);
   measurements.add(events.exempt[0]);
   const zeros = (id: CounterId) => [...measurements.totals(id)].filter(({ value }) => value === 0).map(({ attributes }) => attributes);
-  expect(zeros("requests")).toEqual(["allowed", "limited", "degraded"].map((result) => ({ rule: "api", result })));
+  expect(zeros("requests")).toEqual(["allowed", "limited", "failed-open", "failed-closed"].map((result) => ({ rule: "api", result })));
   expect(zeros("evictions")).toEqual([{ rule: "api" }]);
 });

@@ -59,7 +59,7 @@ class History {
     exempt: { keys: ["vip"] },
     store: this.#store,
     onLimited: (_, decision) => {
-      if (decision !== undefined) this.#decided(decision);
+      if (decision !== undefined) this.#decided(this.#asked(decision));
       return undefined;
     },
   });
@@ -74,7 +74,7 @@ class History {
   readonly #app = new Hono()
     .get("/enforced", this.#enforced, (c) => {
       const decision = c.get("rateLimit");
-      if (decision !== undefined) this.#decided(decision);
+      if (decision !== undefined) this.#decided(this.#asked(decision));
       return c.text("ok");
     })
     .get("/shadow", this.#shadow, (c) => c.text("ok"));
@@ -82,11 +82,15 @@ class History {
   async take(step: Step): Promise<void> {
     switch (step.do) {
       case "consume":
-        this.#charged(step.key, (step.limiter === "window" ? this.#window : this.#queue).consume(step.key, { cost: step.cost }));
+        this.#charged(
+          step.key,
+          this.#asked((step.limiter === "window" ? this.#window : this.#queue).consume(step.key, { cost: step.cost })),
+        );
         break;
       case "consumeAll": {
         const limiters = [this.#window, this.#queue];
-        const { allowed, all } = consumeAll(limiters.map((limiter) => ({ limiter, key: step.key, cost: step.cost })));
+        const { allowed, all, decision } = consumeAll(limiters.map((limiter) => ({ limiter, key: step.key, cost: step.cost })));
+        this.#asked((allowed ? all.find(({ delayMs }) => delayMs > 0) : undefined) ?? decision);
         for (const decision of all) if (allowed || !decision.allowed) this.#charged(step.key, decision);
         break;
       }
@@ -121,15 +125,25 @@ class History {
     const response = await this.#app.request(path, { headers: key === undefined ? {} : { "x-key": key } });
     if (path === "/shadow") {
       expect(response.status).toBe(200);
+      this.#count("outcomes", key === undefined ? " uncounted" : `${this.#name("shadow")} allowed`);
       if (key === undefined) this.#count("requests", `${this.#name("shadow")} skipped`);
-      else this.#decided(this.#decided(this.#twin.consume(key)), this.#name("shadow"), true);
+      else this.#decided(this.#decided(this.#asked(this.#twin.consume(key))), this.#name("shadow"), true);
     } else if (key === undefined) {
       expect(response.status).toBe(429);
       this.#count("requests", `${this.#name("enforced")} missing-key`);
+      this.#count("outcomes", `${this.#name("enforced")} missing-key`);
     } else if (key === "vip") {
       expect(response.status).toBe(200);
       this.#count("requests", `${this.#name("enforced")} exempt`);
+      this.#count("outcomes", `${this.#name("enforced")} exempt`);
     }
+  }
+
+  /** Counts a whole request by the decision that decided it. */
+  #asked(decision: Decision): Decision {
+    const { name, allowed, delayMs } = decision;
+    this.#count("outcomes", `${name} ${allowed ? (delayMs > 0 ? "delayed" : "allowed") : "limited"}`);
+    return decision;
   }
 
   #charged(key: string, decision: Decision): void {
@@ -171,6 +185,7 @@ class History {
 
 const counted = [
   "requests",
+  "outcomes",
   "nearLimit",
   "unitsRequested",
   "unitsCharged",

@@ -105,7 +105,7 @@ it("breakers are counted by state, and the errors of stores by code", async () =
   expect(breakers).toEqual({ open: 1 });
   expect(breakerTransitions).toEqual({ open: 1 });
   expect(storeErrors).toEqual({ other: 5 });
-  expect(requests).toEqual({ "api degraded": 5 });
+  expect(requests).toEqual({ "api failed-open": 5 });
 });
 
 describe("live rules", () => {

@@ -19,16 +19,20 @@ const clock = (): number => Date.UTC(2026, 0, 1);
 /** What one run of `traffic` does under each rule, by result. */
 export const requests: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   api: { allowed: 10, limited: 5 },
-  login: { allowed: 2, limited: 4 },
+  login: { allowed: 2, limited: 2, banned: 2 },
   trial: { allowed: 5, "shadow-limited": 3 },
   queue: { allowed: 1, delayed: 4, limited: 2 },
   partners: { allowed: 1, exempt: 3, "missing-key": 2 },
   live: { allowed: 1 },
   closed: { limited: 1 },
   orders: { allowed: 5, limited: 2 },
-  unreachable: { degraded: 2 },
+  unreachable: { "failed-open": 2 },
   tokens: { allowed: 3 },
   sessions: { allowed: 5 },
+  // Each of 7 requests is under two rules, and then under one of a second middleware.
+  wide: { allowed: 4 },
+  narrow: { allowed: 4, limited: 3 },
+  last: { allowed: 3, limited: 1 },
 };
 
 /** An app with a rule of each kind, its own Redis, and metrics at `/metrics`. */
@@ -36,6 +40,8 @@ export class ScrapedApp {
   readonly registry: Registry;
   /** Host and port. */
   readonly address: string;
+  /** What the client has seen. */
+  readonly answered = { passed: 0, rejected: 0 };
   readonly #dir: string;
   readonly #tidy: () => Promise<void>;
   readonly #limiters: ReturnType<typeof limitersOf>;
@@ -61,6 +67,7 @@ export class ScrapedApp {
     await this.send(1, "/partners", { "x-client": client });
     await this.send(1, "/closed", { "x-client": client });
     await this.send(7, "/orders", { "x-client": client });
+    await this.send(7, "/stack", { "x-client": client });
     await this.send(2, "/unreachable", { "x-client": client });
     await this.changeRules(this.#runs);
     await this.send(1, "/live", { "x-client": client });
@@ -68,12 +75,18 @@ export class ScrapedApp {
     await tokens.settle(client, await tokens.consume(client, { cost: 5 }), 8);
     await tokens.settle(client, await tokens.consume(client, { cost: 5 }), 2);
     await tokens.refund(client, await tokens.consume(client, { cost: 4 }));
+    await tokens.block(client, "1h", { by: "ann" });
+    await tokens.unblock(client, { by: "ann" });
     for (let i = 0; i < 5; i++) sessions.consume(`${client}-${i}`);
   }
 
   /** Sends requests one after the other. */
   async send(count: number, path: string, headers: Record<string, string>): Promise<void> {
-    for (let i = 0; i < count; i++) await (await fetch(`http://${this.address}${path}`, { headers })).text();
+    for (let i = 0; i < count; i++) {
+      const response = await fetch(`http://${this.address}${path}`, { headers });
+      await response.text();
+      this.answered[response.ok ? "passed" : "rejected"]++;
+    }
   }
 
   /** Writes a valid version of the live rules, and then one that is refused. */
@@ -150,6 +163,11 @@ async function addRules(app: Express, dir: string, redis: Redis, broken: Redis):
     "/unreachable",
     rateLimit({ name: "unreachable", key, policy: per(10), store: redisStore(broken, { clock }), timeoutMs, onEvent }),
   );
+  const stack = [
+    { name: "wide", key, policy: per(6) },
+    { name: "narrow", key, policy: per(4) },
+  ] as const;
+  app.use("/stack", rateLimit({ rules: stack, store }), rateLimit({ name: "last", key, policy: per(3), store }));
   app.use((_req, res) => {
     res.end("ok");
   });

@@ -58,6 +58,7 @@ export async function startLive(where: string, origin: RulesOrigin, options: Liv
 class Live implements LiveRules, OriginListener {
   current: RuleSet;
   version: string;
+  loadedAtMs: number = Date.now();
   readonly name: string;
   readonly #onEvent: LiveOptions["onEvent"];
   readonly #users = new Set<RuleUser>();
@@ -94,11 +95,17 @@ class Live implements LiveRules, OriginListener {
     };
   }
 
+  /** Notes a good check, unless the newest text is refused. */
+  unchanged(): void {
+    if (this.#refused === undefined) this.loadedAtMs = Date.now();
+  }
+
   /** Activates a new version for all users at once, or for none. */
   async take(read: RulesText): Promise<void> {
     const { text } = read;
     const version = versionOf(read);
     if (text === this.#text) {
+      this.loadedAtMs = Date.now();
       this.version = version;
       this.#refused = undefined;
       if (this.#reported !== undefined) this.#reportReloaded();
@@ -121,6 +128,7 @@ class Live implements LiveRules, OriginListener {
     this.current = parsed.rules;
     this.version = version;
     this.#text = text;
+    this.loadedAtMs = Date.now();
     this.#refused = undefined;
     for (const activate of activations) ignoreErrors(activate);
     this.#reportReloaded();

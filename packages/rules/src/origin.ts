@@ -33,6 +33,8 @@ type Stop = () => void | Promise<void>;
 
 /** Receives what an `OriginWatcher` reads. */
 export interface OriginListener {
+  /** The origin was asked, and has nothing new. */
+  unchanged(): void;
   /** Called with each text. The next read waits for the promise. */
   take(read: RulesText): Promise<void>;
   /** Called with the error of each read that fails, and of a watch that fails. */
@@ -122,7 +124,8 @@ export class OriginWatcher {
       if (this.#closed === undefined) this.#listener.refuse(error);
       return;
     }
-    if (this.#closed !== undefined || read === undefined) return;
+    if (this.#closed !== undefined) return;
+    if (read === undefined) return this.#listener.unchanged();
     this.#revision = read.revision;
     await this.#listener.take(read);
   }

@@ -9,6 +9,7 @@ import {
   decision,
   heldPolicy,
   inState,
+  type KeyBlock,
   type Limit,
 } from "@floodgate/core/store";
 
@@ -50,7 +51,7 @@ export interface Results {
   readonly list: readonly (readonly [result: unknown, failed?: string])[];
 }
 
-/** A decision as numbers. `blockedMs` is above 0 if the key is blocked; the others then say what the limit alone decides. -1 is Infinity. */
+/** A decision. If the key is blocked, all but `block` say what the limit alone decides. -1 is Infinity. */
 export type DecisionMessage = readonly [
   allowed: 0 | 1,
   remaining: number,
@@ -59,7 +60,7 @@ export type DecisionMessage = readonly [
   delayMs: number,
   atMs: number,
   state: number | null,
-  blockedMs: number,
+  block: readonly [KeyBlock, nowMs: number] | null,
   heldUntilMs: number | null,
 ];
 
@@ -85,11 +86,21 @@ export function writeDecision(made: Decision): DecisionMessage {
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = block?.unblocked ?? made;
   const never = retryAfterMs === Number.POSITIVE_INFINITY;
   const { state = null, heldUntilMs = null } = asCharge(made);
-  return [allowed ? 1 : 0, remaining, never ? -1 : retryAfterMs, resetAfterMs, delayMs, atMs, state, block?.leftMs ?? 0, heldUntilMs];
+  return [
+    allowed ? 1 : 0,
+    remaining,
+    never ? -1 : retryAfterMs,
+    resetAfterMs,
+    delayMs,
+    atMs,
+    state,
+    made.blocked && block ? [made.blocked, block.nowMs] : null,
+    heldUntilMs,
+  ];
 }
 
 export function readDecision(limit: Limit, cost: number, message: DecisionMessage): Decision {
-  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, blockedMs, held] = message;
+  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, block, held] = message;
   const retryAfterMs = retryMs === -1 ? Number.POSITIVE_INFINITY : retryMs;
   const made = decision(limit, cost, {
     allowed: allowed === 1,
@@ -100,7 +111,7 @@ export function readDecision(limit: Limit, cost: number, message: DecisionMessag
     atMs,
     heldUntilMs: held ?? undefined,
   });
-  if (blockedMs > 0) return blockedDecision(made, blockedMs);
+  if (block !== null) return blockedDecision(made, ...block);
   return state === null ? made : inState(made, state);
 }
 

@@ -5,12 +5,13 @@ import {
   beganState,
   blockCells,
   blockedDecision,
-  blockedMs,
   blockIn,
   type Cells,
   type Charge,
   type Decision,
   inState,
+  type KeyBlock,
+  keyBlockIn,
   type Limit,
   liftBanIn,
   renewIn,
@@ -91,10 +92,10 @@ export class Entry {
   }
 
   decide(limit: Limit, cost: number, nowMs: number, commit: boolean): Decision {
-    const leftMs = this.#blockedMs(nowMs);
-    return leftMs > 0
-      ? blockedDecision(this.#decideUnblocked(limit, cost, nowMs, false), leftMs)
-      : this.#decideUnblocked(limit, cost, nowMs, commit);
+    const blocked = this.#blockAt(nowMs);
+    return blocked === undefined
+      ? this.#decideUnblocked(limit, cost, nowMs, commit)
+      : blockedDecision(this.#decideUnblocked(limit, cost, nowMs, false), blocked, nowMs);
   }
 
   #decideUnblocked(limit: Limit, cost: number, nowMs: number, commit: boolean): Decision {
@@ -153,9 +154,9 @@ export class Entry {
     return this.#states.get(blocks)?.cells;
   }
 
-  #blockedMs(nowMs: number): number {
+  #blockAt(nowMs: number): KeyBlock | undefined {
     const cells = this.blocks;
-    return cells === undefined ? 0 : blockedMs(cells, 0, nowMs);
+    return cells === undefined ? undefined : keyBlockIn(cells, 0, nowMs);
   }
 
   block(nowMs: number, forMs: number, kind: BlockKind): Blocked {
@@ -179,7 +180,7 @@ export class Entry {
   }
 
   #keepBlocks(cells: Cells, nowMs: number): void {
-    this.#states.set(blocks, { number: 0, endsMs: nowMs + blockedMs(cells, 0, nowMs), cells });
+    this.#states.set(blocks, { number: 0, endsMs: keyBlockIn(cells, 0, nowMs)?.untilMs ?? nowMs, cells });
     this.changed = true;
   }
 

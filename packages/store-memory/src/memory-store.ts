@@ -6,7 +6,6 @@ import {
   beganByCharge,
   beganState,
   blockedDecision,
-  blockedMs,
   blockIn,
   blocksOf,
   type Cells,
@@ -19,6 +18,8 @@ import {
   type Inspection,
   inState,
   inspectIn,
+  type KeyBlock,
+  keyBlockIn,
   type Limit,
   liftBanIn,
   listenerOf,
@@ -268,13 +269,13 @@ export class TableStore implements MemoryStore {
     if (slot !== undefined) this.#table.delete(slot);
   }
 
-  /** How long a key is still turned away; 0 if it is not. A block that has ended is forgotten. */
-  #blockedMs(blocks: Keyspace, key: string, nowMs: number): number {
+  /** Why a key is turned away; undefined if it is not. A block that has ended is forgotten. */
+  #blockOf(blocks: Keyspace, key: string, nowMs: number): KeyBlock | undefined {
     const slot = blocks.slots.of(key).get(key);
-    if (slot === undefined) return 0;
-    const leftMs = blockedMs(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
-    if (leftMs === 0) this.#table.delete(slot);
-    return leftMs;
+    if (slot === undefined) return undefined;
+    const blocked = keyBlockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
+    if (blocked === undefined) this.#table.delete(slot);
+    return blocked;
   }
 
   #keyspace(limit: Limit): Keyspace {
@@ -293,8 +294,8 @@ export class TableStore implements MemoryStore {
     commit: boolean,
   ): Decision {
     if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
-      const leftMs = this.#blockedMs(keyspace.blocks, key, nowMs);
-      if (leftMs > 0) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), leftMs);
+      const blocked = this.#blockOf(keyspace.blocks, key, nowMs);
+      if (blocked !== undefined) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), blocked, nowMs);
     }
     if (!commit) return this.#look(keyspace, limit, found, cost, nowMs);
     // A key without a state is tried on zeros, and remembered only if that left something to remember.

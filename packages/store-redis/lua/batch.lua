@@ -41,7 +41,7 @@
 --   other decisions       -1 (allowed) or -2 (rejected), remaining, retry (-1: never), reset, delay, how far ahead of the clock the
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
 --   held units            as other decisions; the delay is the time until they come back
---   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
+--   a blocked key         -3 (block) or -4 (ban), how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
@@ -174,14 +174,4 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
   if not brief then
     size = append_state(answer, size, state)
   end
-end
-
--- Appends the decision for a blocked key.
-local function append_blocked(left_ms, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
-  if ok then
-    answer[size + 1] = -3
-    answer[size + 2] = left_ms
-    size = size + 2
-  end
-  append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
 end

@@ -27,6 +27,17 @@ local function blocked_at(number)
   return left_ms
 end
 
+-- Appends the decision for a blocked key.
+local function append_blocked(number, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+  if ok then
+    local left_ms, is_ban = blocked_ms(blocks[number])
+    answer[size + 1] = is_ban and -4 or -3
+    answer[size + 2] = left_ms
+    size = size + 2
+  end
+  append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
+end
+
 local function write_block(number, block_start, block_end, ban_start, ban_end)
   local name, value = block_names[number], format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
   local left_ms = blocked_ms(value)

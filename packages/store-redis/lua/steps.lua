@@ -11,7 +11,7 @@ while arg <= last do
       check = key
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(decide, KEYS[key], 1, false))
+        append_blocked(key, pcall(decide, KEYS[key], 1, false))
       else
         append(pcall(decide, KEYS[key], 1, true))
       end
@@ -55,7 +55,7 @@ while arg <= last do
               answer[size] = whole and 1 or 0
             end
             if left_ms > 0 then
-              append_blocked(left_ms, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+              append_blocked(key + i, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
             else
               append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
             end
@@ -98,7 +98,7 @@ while arg <= last do
       arg = arg + (takes and 2 or 1)
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(decide, KEYS[key], cost, false))
+        append_blocked(key, pcall(decide, KEYS[key], cost, false))
       else
         append(pcall(decide, KEYS[key], cost, takes))
       end

@@ -45,12 +45,12 @@ local function left_of(from_ms, until_ms)
   return left_ms
 end
 
--- How long the key of a block is still turned away.
+-- How long the key of a block is still turned away, and whether by the ban: by what lasts longer.
 local function blocked_ms(value)
   local block_start, block_end, ban_start, ban_end = times_of(value)
   local block_ms = left_of(block_start, block_end)
   local ban_ms = left_of(ban_start, ban_end)
-  return max(block_ms, ban_ms)
+  return max(block_ms, ban_ms), ban_ms > block_ms
 end
 
 -- Appends a decision that is not brief to a reply. Returns the reply's size.

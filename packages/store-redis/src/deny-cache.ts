@@ -1,4 +1,4 @@
-import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type Limit } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 
 export interface DenyCacheOptions {
@@ -15,8 +15,7 @@ export interface DeniedState {
   readonly cells: Cells;
   /** The quota minus the request's cost. Requests with the same value wait for the same unit. */
   readonly spare: number;
-  /** When the key's block or ban ends, by the store's clock. */
-  readonly blockedUntilMs: number;
+  readonly blocked: KeyBlock | undefined;
   /** When Redis read the state, by the store's clock. */
   readonly atMs: number;
   /** When the command was sent and its reply received, by this process's monotonic clock. */
@@ -72,8 +71,8 @@ export class DenyCache {
       if (other.suffix !== suffix && this.#ageMs(other, state) <= this.#options.maxAgeMs) next = { ...other, next };
     }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
-    const { cells, spare, blockedUntilMs, atMs, sentMs, receivedMs } = state;
-    this.#states.set(key, { suffix, cells, spare, blockedUntilMs, atMs, sentMs, receivedMs, doubtful: forgotten, next });
+    const { cells, spare, blocked, atMs, sentMs, receivedMs } = state;
+    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful: forgotten, next });
     for (const oldest of this.#states.rvalues()) {
       if (this.#ageMs(oldest as KnownState, state) <= this.#options.maxAgeMs) return;
       this.#states.pop();
@@ -148,9 +147,9 @@ export class DenyCache {
     }
     if (nowMs < state.atMs || nowMs - state.atMs > deniedMs) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
-    const blockedMs = state.blockedUntilMs - nowMs;
-    if (blockedMs > slackMs && !state.doubtful) {
-      return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blockedMs) : undefined;
+    const { blocked } = state;
+    if (blocked !== undefined && blocked.untilMs - nowMs > slackMs && !state.doubtful) {
+      return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blocked, nowMs) : undefined;
     }
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
     if (state.doubtful || !(decision.retryAfterMs > slackMs))

@@ -1,4 +1,13 @@
-import { blockCells, blockedDecision, type Cells, type Decision, decision, inState, type Limit } from "@floodgate/core/store";
+import {
+  blockCells,
+  blockedDecision,
+  type Cells,
+  type Decision,
+  decision,
+  inState,
+  type KeyBlock,
+  type Limit,
+} from "@floodgate/core/store";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision, and the state that rejected it. */
@@ -6,8 +15,7 @@ export interface DecisionReply {
   readonly decision: Decision;
   /** What the limit alone says. The same decision, unless the key is blocked. */
   readonly unblocked: Decision;
-  /** How long the key is blocked; 0 if it is not. */
-  readonly blockedMs: number;
+  readonly blocked: KeyBlock | undefined;
   readonly state: Cells | undefined;
 }
 
@@ -132,11 +140,12 @@ export class Reply {
   }
 
   #decision(known: KnownLimit, cost: number, stateAlways: boolean): DecisionReply {
-    const first = this.turn("what remains", -3, largest);
+    const first = this.turn("what remains", -4, largest);
     if (first > -3) return this.#unblocked(known, cost, stateAlways, first);
-    const blockedMs = this.number("the time that a key is blocked", 1, largest);
+    const untilMs = this.nowMs + this.number("the time that a key is blocked", 1, largest);
+    const blocked: KeyBlock = { kind: first === -4 ? "ban" : "block", untilMs };
     const { unblocked, state } = this.#unblocked(known, cost, true, this.turn("what remains", -2, -1));
-    return { decision: blockedDecision(unblocked, blockedMs), unblocked, blockedMs, state };
+    return { decision: blockedDecision(unblocked, blocked, this.nowMs), unblocked, blocked, state };
   }
 
   #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isInspected = false): DecisionReply {
@@ -146,7 +155,7 @@ export class Reply {
       if (first > quota) this.wrong("what remains", first);
       const resetAfterMs = this.number("the wait until the reset", 0, largest);
       const made = decision(limit, cost, { allowed: true, remaining: first, retryAfterMs: 0, resetAfterMs, delayMs: 0, atMs: this.nowMs });
-      return { decision: made, unblocked: made, blockedMs: 0, state: undefined };
+      return { decision: made, unblocked: made, blocked: undefined, state: undefined };
     }
     const allowed = first === -1;
     const remaining = this.number("what remains", 0, quota);
@@ -163,7 +172,12 @@ export class Reply {
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs });
-    return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined };
+    return {
+      decision: made,
+      unblocked: made,
+      blocked: undefined,
+      state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined,
+    };
   }
 
   /** What the limit alone decides for an inspected key, its state, and the block and the ban of its name. */

@@ -115,14 +115,14 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
   }
 
   /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
-  protected remember({ known, key }: CachedKey, { unblocked, blockedMs, state }: DecisionReply, reply: Reply): void {
+  protected remember({ known, key }: CachedKey, { unblocked, blocked, state }: DecisionReply, reply: Reply): void {
     const decision = unblocked;
     if (known.denied === undefined) return;
     if (state !== undefined) {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
       const spare = decision.limit - decision.cost;
       const { nowMs: atMs, sentMs, receivedMs } = reply;
-      known.denied.add(known, key, { cells: state, spare, blockedUntilMs: atMs + blockedMs, atMs, sentMs, receivedMs });
+      known.denied.add(known, key, { cells: state, spare, blocked, atMs, sentMs, receivedMs });
     } else if (decision.allowed) known.denied.doubt(known.suffix, key);
   }
 }

@@ -68,7 +68,7 @@ describe.each(some)("a busy process with %s", (library, { connect }) => {
         name: `${library} ${handlerMs} ${policy.stateKind}`,
         policy,
         store: redisStore(connected.client),
-        onEvent: (event) => void (event.type === "allowed" || event.type === "limited" || events.push(event)),
+        onEvent: (event) => void (event.type === "allowed" || event.type === "limited" || event.type === "request" || events.push(event)),
       });
       expect(await answers(limiter, 4 * limit, handlerMs)).toEqual({ 200: limit, 429: 3 * limit });
       expect(events).toEqual([]);

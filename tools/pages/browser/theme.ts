@@ -12,27 +12,35 @@ export interface Theme {
 
 type Draw = (context: CanvasRenderingContext2D, size: number) => void;
 
+const dots: Draw = (context, size) => {
+  context.beginPath();
+  context.arc(size / 2, size / 2, size / 6, 0, 7);
+  context.fill();
+};
+const upright: Draw = (context, size) => context.fillRect(0, 0, size / 6, size);
+const slanted: Draw = (context, size) => {
+  context.lineWidth = size / 6;
+  context.beginPath();
+  for (const shift of [-size, 0, size]) {
+    context.moveTo(shift - 1, size + 1);
+    context.lineTo(shift + size + 1, -1);
+  }
+  context.stroke();
+};
+
 /** One pattern for each result, so that colour is never all that tells two apart. `swatch` in charts.css draws the same ones. */
 const patterns: Readonly<Record<string, Draw>> = {
-  delayed: (context, size) => {
-    context.beginPath();
-    context.arc(size / 2, size / 2, size / 6, 0, 7);
-    context.fill();
-  },
-  degraded: (context, size) => context.fillRect(0, 0, size / 6, size),
+  delayed: dots,
+  "fallback-allowed": dots,
+  "failed-open": upright,
+  banned: upright,
+  "failed-closed": (context, size) => context.fillRect(0, 0, size, size / 6),
   "missing-key": (context, size) => {
     context.fillRect(0, 0, size / 6, size);
     context.fillRect(0, 0, size, size / 6);
   },
-  "shadow-limited": (context, size) => {
-    context.lineWidth = size / 6;
-    context.beginPath();
-    for (const shift of [-size, 0, size]) {
-      context.moveTo(shift - 1, size + 1);
-      context.lineTo(shift + size + 1, -1);
-    }
-    context.stroke();
-  },
+  "shadow-limited": slanted,
+  "fallback-limited": slanted,
 };
 
 /** Reads the theme that is in force. Charts read it anew when the person switches between light and dark. */

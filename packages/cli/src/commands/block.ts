@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Io } from "../io.js";
 import { durationOption, examples } from "../options.js";
 import { type TargetOptions, targetOptions } from "../target.js";
-import { change } from "./reset.js";
+import { by, change } from "./reset.js";
 
 interface BlockOptions extends TargetOptions {
   readonly for: Duration;
@@ -20,7 +20,7 @@ export function addBlock(program: Command, io: Io): void {
     targetOptions(command),
     "block --rule posts --key 42 --for 1h --redis redis://127.0.0.1:6379",
     "block --rule per-ip --key 2001:db8::1 --for 7d --redis redis://127.0.0.1:6379",
-  ).action((options: BlockOptions) => change(io, options, ({ limiter, key }) => limiter.block(key, options.for)));
+  ).action((options: BlockOptions) => change(io, options, ({ limiter, key }) => limiter.block(key, options.for, { by })));
 }
 
 export function addUnblock(program: Command, io: Io): void {
@@ -28,6 +28,6 @@ export function addUnblock(program: Command, io: Io): void {
     .command("unblock")
     .description("Lift the block and the ban of a key. What the key has used stays. Shows the state before and after.");
   examples(targetOptions(command), "unblock --rule posts --key 42 --redis redis://127.0.0.1:6379").action((options: TargetOptions) =>
-    change(io, options, ({ limiter, key }) => limiter.unblock(key)),
+    change(io, options, ({ limiter, key }) => limiter.unblock(key, { by })),
   );
 }

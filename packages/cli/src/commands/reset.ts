@@ -14,8 +14,11 @@ export function addReset(program: Command, io: Io): void {
     targetOptions(command),
     "reset --rule posts --key 42 --redis redis://127.0.0.1:6379",
     "reset --rule per-ip --key 2001:db8::1 --redis redis://127.0.0.1:6379",
-  ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.reset(key)));
+  ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.reset(key, { by })));
 }
+
+/** Who acts, in events. */
+export const by = "floodgate CLI";
 
 /** Changes the state of a key, and shows it before and after. */
 export function change(io: Io, options: TargetOptions, make: (target: Target) => unknown): Promise<void> {

@@ -39,8 +39,12 @@ function verdict(io: Io, plans: readonly PlanState[]): string {
 }
 
 /** Says how long the key is banned or blocked; else what counts towards a ban, if the rule has one. */
-function blockText(io: Io, { atMs, blockedMs, ban: state }: KeyState): string {
-  if (blockedMs > 0) return paint(io, "red", `  banned or blocked for ${waitText(blockedMs)} more, until ${localTime(atMs + blockedMs)}\n`);
+function blockText(io: Io, { atMs, blocked, ban: state }: KeyState): string {
+  if (blocked !== undefined) {
+    const { kind, leftMs } = blocked;
+    const what = kind === "ban" ? "banned after repeated rejections" : "blocked by hand";
+    return paint(io, "red", `  ${what}, for ${waitText(leftMs)} more, until ${localTime(atMs + leftMs)}\n`);
+  }
   if (state === undefined) return "";
   const { ban, rejections } = state;
   const { quota, spanMs } = ban.rejections.policy;
@@ -53,7 +57,7 @@ function when(ms: number, atMs: number): string {
 }
 
 /** The state for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
-export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blockedMs, ban }: KeyState): object {
+export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blocked, ban }: KeyState): object {
   return {
     rule: rule.name,
     key: keyText,
@@ -62,7 +66,7 @@ export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blockedMs
       const { policy, allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision;
       return { plan, policy: policyText(policy), allowed, limit, used, remaining, retryAfterMs, resetAfterMs };
     }),
-    blocked: blockedMs > 0 ? { leftMs: blockedMs, untilMs: atMs + blockedMs } : null,
+    blocked: blocked === undefined ? null : { ...blocked, untilMs: atMs + blocked.leftMs },
     ban: ban === undefined ? null : { rejections: ban.rejections },
   };
 }

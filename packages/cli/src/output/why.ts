@@ -36,7 +36,7 @@ function saysText(reason: Counted): string {
   const { decision, cost, shadow } = reason;
   if (!rejects(reason)) return "passes";
   const verb = shadow ? "would reject (shadow)" : "rejects";
-  const why = blockOf(decision) === undefined ? "" : ": banned or blocked";
+  const why = decision.blocked === undefined ? "" : decision.blocked.kind === "ban" ? ": banned" : ": blocked";
   if (decision.allowed) return `${verb}: ${decision.remaining} left for a cost of ${cost}`;
   return `${verb}${why}, ${waiting(decision.retryAfterMs)}`;
 }
@@ -56,7 +56,7 @@ function verdict(reasons: readonly Reason[]): string {
   return `would be rejected with 429 by ${limiting.map(({ rule }) => rule).join(", ")}${after}`;
 }
 
-/** For `--json`: durations in milliseconds. */
+/** For `--json`: durations in milliseconds, times in milliseconds since the epoch. */
 export function reasonsJson(request: string, reasons: readonly Reason[]): object {
   return {
     request,
@@ -67,8 +67,7 @@ export function reasonsJson(request: string, reasons: readonly Reason[]): object
       if (!isCounted(reason)) return { rule, mode, says, why: reason.why };
       const { key, cost, decision } = reason;
       const { policy, limit, remaining, retryAfterMs, resetAfterMs } = decision;
-      const blockedMs = blockOf(decision)?.leftMs ?? 0;
-      const numbers = { limit, used: usedOf(decision), remaining, retryAfterMs, resetAfterMs, blockedMs };
+      const numbers = { limit, used: usedOf(decision), remaining, retryAfterMs, resetAfterMs, blocked: decision.blocked ?? null };
       return { rule, mode, says: rejects(reason) ? "limited" : "counts", key, cost, policy: policyText(policy), ...numbers };
     }),
   };

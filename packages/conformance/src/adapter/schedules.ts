@@ -82,6 +82,7 @@ class Ledger {
 
   /** Tracks the budget from events. Mismatches go to `faults`: an exception here would be swallowed. */
   hear(event: FloodgateEvent): void {
+    if (event.type === "request") return;
     if (event.type === "allowed") {
       if (this.left < reserved) this.faults.push(`allowed a request with ${this.left} left`);
       this.allowed++;

@@ -13,7 +13,10 @@ export const self = "127.0.0.1";
 export class World {
   nowMs: number = startMs;
   readonly store: Store<"sync">;
+  /** All events but those of whole requests. */
   readonly events: FloodgateEvent[] = [];
+  /** The events of whole requests. */
+  readonly requests: FloodgateEvent[] = [];
 
   constructor(store: (clock: Clock) => Store<"sync">) {
     this.store = store(() => this.nowMs);
@@ -26,7 +29,9 @@ export class World {
       hear = resolve;
     });
     const onEvent = (event: FloodgateEvent): void => {
-      this.events.push(event);
+      // Whole requests have cases of their own.
+      if (event.type === "request") this.requests.push(event);
+      else this.events.push(event);
       if (event.type === type) hear(event);
     };
     return { onEvent, heard };

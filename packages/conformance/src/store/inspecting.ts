@@ -154,6 +154,9 @@ async function showsBlocks(world: World, acts: readonly BlockAct[]): Promise<voi
     }
     const { atMs, decision, block, ban } = await limiter.keyState(key);
     assert.deepEqual([atMs, block, ban], [world.nowMs, inForce("block"), inForce("ban")], `act ${index}: ${act}`);
+    const lasting = block === undefined || (ban !== undefined && ban.untilMs > block.untilMs) ? ban : block;
+    assert.deepEqual(decision.blocked, lasting && { kind: lasting === ban ? "ban" : "block", ...lasting }, `act ${index}: ${act}`);
     assert.deepEqual(decision, await limiter.peek(key));
+    assert.deepEqual((await limiter.consume(key)).blocked, decision.blocked);
   }
 }

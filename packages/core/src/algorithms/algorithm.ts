@@ -16,6 +16,16 @@ export interface Limit<P> {
   readonly holdMs?: number | undefined;
 }
 
+/** Why a key is turned away whatever its limit says: `limiter.block`, or a rule's `ban`. */
+export type BlockKind = "block" | "ban";
+
+/** The block or the ban of a key. */
+export interface KeyBlock {
+  readonly kind: BlockKind;
+  /** When it ends, in milliseconds since the epoch of the store's clock. */
+  readonly untilMs: number;
+}
+
 /** The result of a check under one policy. Durations are whole milliseconds from the store's current time. */
 export interface DecisionUnder<P> {
   /** Whether the request may pass. A rejection is a result, never an exception. */
@@ -45,11 +55,15 @@ export interface DecisionUnder<P> {
    * rejected, the time until the store is asked again.
    */
   readonly degraded: boolean;
+  /** What decided in place of the store: `onStoreError` `"allow"` or `"deny"`, or its fallback store. Undefined if the store did. */
+  readonly degradedBy?: "allow" | "deny" | "fallback" | undefined;
   /**
    * When the units come back that this decision holds, in milliseconds since the epoch of the store's clock. Undefined if it charged them, or
    * nothing.
    */
   readonly heldUntilMs?: number | undefined;
+  /** Set if the key is blocked or banned: the one of the two that lasts longer. Otherwise a rejection means that the limit is used up. */
+  readonly blocked?: KeyBlock | undefined;
 }
 
 /** What an allowed decision charged. A store settles it. */

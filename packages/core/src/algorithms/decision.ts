@@ -1,4 +1,4 @@
-import type { Charge, DecisionUnder, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
+import type { Charge, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
 
 /** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
 export interface Finding {
@@ -59,6 +59,9 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   declare readonly name: string;
   declare readonly policy: P;
   declare readonly degraded: boolean;
+  // Rare, so only decisions that have them have these properties.
+  declare readonly blocked?: KeyBlock | undefined;
+  declare readonly degradedBy?: DecisionUnder<P>["degradedBy"];
   // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;
@@ -86,6 +89,9 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     const all = { ...made, heldUntilMs: made.heldUntilMs, ...changes };
     const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
+    const { blocked, degradedBy } = all;
+    if (blocked !== undefined) Object.assign(copy, { blocked });
+    if (degradedBy !== undefined) Object.assign(copy, { degradedBy });
     return copy;
   }
 

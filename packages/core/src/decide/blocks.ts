@@ -1,49 +1,45 @@
-import type { Algorithm, Cells, PolicyBase } from "../algorithms/algorithm.js";
+import type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "../algorithms/algorithm.js";
 import { decision, MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { emptyView } from "../algorithms/state-view.js";
 import { maxDurationMs } from "../support/duration.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
-import type { Blocked, BlockKind, Until } from "./store.js";
+import type { Blocked, Until } from "./store.js";
 
 /** A rejection because the key is blocked or banned. */
 class BlockedDecision extends MadeDecision<Policy> {
+  declare readonly blocked: KeyBlock;
   readonly #unblocked: Decision;
-  readonly #leftMs: number;
+  readonly #nowMs: number;
 
-  static blockOf(made: Decision): { readonly unblocked: Decision; readonly leftMs: number } | undefined {
-    return #unblocked in made ? { unblocked: made.#unblocked, leftMs: made.#leftMs } : undefined;
+  static blockOf(made: Decision): { readonly unblocked: Decision; readonly nowMs: number } | undefined {
+    return #unblocked in made ? { unblocked: made.#unblocked, nowMs: made.#nowMs } : undefined;
   }
 
-  static isBlocked(made: Decision): boolean {
-    return #unblocked in made;
-  }
-
-  constructor(unblocked: Decision, leftMs: number) {
+  constructor(unblocked: Decision, blocked: KeyBlock, nowMs: number) {
     const { limit, cost, degraded, atMs } = unblocked;
+    const leftMs = blocked.untilMs - nowMs;
     const retryAfterMs = Math.max(unblocked.retryAfterMs, leftMs);
     const resetAfterMs = Math.max(unblocked.resetAfterMs, leftMs);
     super(unblocked, limit, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, degraded);
+    this.blocked = blocked;
     this.#unblocked = unblocked;
-    this.#leftMs = leftMs;
+    this.#nowMs = nowMs;
   }
 }
 
 /**
  * For stores: the decision for a blocked key.
  * @param unblocked what the limit alone says, decided without charging anything.
- * @param leftMs how long the key is still turned away.
+ * @param blocked why the key is turned away, and until when.
  */
-export function blockedDecision(unblocked: Decision, leftMs: number): Decision {
-  return new BlockedDecision(unblocked, leftMs);
+export function blockedDecision(unblocked: Decision, blocked: KeyBlock, nowMs: number): Decision {
+  return new BlockedDecision(unblocked, blocked, nowMs);
 }
 
-/** Whether a key was rejected because it is blocked or banned. */
-export const isBlocked: (made: Decision) => boolean = BlockedDecision.isBlocked;
-
-/** What the limit alone says of a blocked key, and how long the block lasts; undefined if the key is not blocked. */
-export const blockOf: (made: Decision) => { readonly unblocked: Decision; readonly leftMs: number } | undefined = BlockedDecision.blockOf;
+/** What the limit alone says of a blocked key, and the store's time; undefined if the key is not blocked. */
+export const blockOf: (made: Decision) => { readonly unblocked: Decision; readonly nowMs: number } | undefined = BlockedDecision.blockOf;
 
 /** Where the start and the end of the block and of the ban are stored. Zeros mean that the key is not blocked or banned. */
 const BLOCK = 0;
@@ -68,9 +64,12 @@ export function liftBanIn(cells: Cells, at: number): void {
   cells[at + BAN + 1] = 0;
 }
 
-/** For stores: how long the key is still turned away; 0 if it is not. */
-export function blockedMs(cells: Cells, at: number, nowMs: number): number {
-  return Math.max(leftIn(cells, at + BLOCK, nowMs), leftIn(cells, at + BAN, nowMs));
+/** For stores: the block or the ban that turns the key away, whichever lasts longer; undefined if there is none. */
+export function keyBlockIn(cells: Cells, at: number, nowMs: number): KeyBlock | undefined {
+  const blockMs = leftIn(cells, at + BLOCK, nowMs);
+  const banMs = leftIn(cells, at + BAN, nowMs);
+  if (blockMs === 0 && banMs === 0) return undefined;
+  return banMs > blockMs ? { kind: "ban", untilMs: nowMs + banMs } : { kind: "block", untilMs: nowMs + blockMs };
 }
 
 /** The block and the ban of a key that are in force. */
@@ -105,7 +104,7 @@ const blockAlgorithm: Algorithm<PolicyBase> = {
   cells: ["blockStart", "blockEnd", "banStart", "banEnd"],
   size: () => blockCells,
   decide(limit, cells, at, nowMs, cost) {
-    const leftMs = blockedMs(cells, at, nowMs);
+    const leftMs = (keyBlockIn(cells, at, nowMs)?.untilMs ?? nowMs) - nowMs;
     const resetAfterMs = leftIn(cells, at + BLOCK, nowMs) > 0 ? leftMs + outlastsMs : leftMs;
     const allowed = leftMs === 0;
     return decision(limit, cost, { allowed, remaining: allowed ? 1 : 0, retryAfterMs: leftMs, resetAfterMs, delayMs: 0, atMs: nowMs });

@@ -1,11 +1,11 @@
-import type { Charge, Settler } from "../algorithms/algorithm.js";
+import type { BlockKind, Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
 import type { Check, Limit } from "./limit.js";
-import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
+import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
 
 /**
  * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key, and combines the decisions of

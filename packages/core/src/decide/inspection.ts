@@ -2,7 +2,7 @@ import type { Cells } from "../algorithms/algorithm.js";
 import { asOwn } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { StateView } from "../algorithms/state-view.js";
-import { blockCells, blockedDecision, blockedMs, blocksIn } from "./blocks.js";
+import { blockCells, blockedDecision, blocksIn, keyBlockIn } from "./blocks.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 import type { Inspection, Until } from "./store.js";
@@ -41,10 +41,10 @@ const noBlocks: Cells = new Float64Array(blockCells);
  */
 export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number, blocks: Cells = noBlocks, blocksAt = 0): Inspection {
   const unblocked = limit.algorithm.decide(limit, cells, at, nowMs, 1, false);
-  const leftMs = blockedMs(blocks, blocksAt, nowMs);
+  const blocked = keyBlockIn(blocks, blocksAt, nowMs);
   return {
     atMs: nowMs,
-    decision: leftMs > 0 ? blockedDecision(unblocked, leftMs) : unblocked,
+    decision: blocked === undefined ? unblocked : blockedDecision(unblocked, blocked, nowMs),
     state: limit.algorithm.view(limit.policy, cells, at, nowMs),
     ...blocksIn(blocks, blocksAt, nowMs),
   };

@@ -1,4 +1,4 @@
-import type { Charge } from "../algorithms/algorithm.js";
+import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import type { StateView } from "../algorithms/state-view.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
@@ -13,9 +13,6 @@ export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
 
 /** What a store decides: a plain value or a promise. An asynchronous store returns a plain value for what it knows without asking. */
 export type Decided<T, M extends Mode> = M extends "sync" ? T : T | Promise<T>;
-
-/** Why a key is rejected: `limiter.block`, or a rule's `ban`. */
-export type BlockKind = "block" | "ban";
 
 /** What `Store.block` did. */
 export interface Blocked {

@@ -1,4 +1,4 @@
-import type { Charge } from "../algorithms/algorithm.js";
+import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import { copyWith, decision } from "../algorithms/decision.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
 import { emptyView } from "../algorithms/state-view.js";
@@ -7,7 +7,7 @@ import { type CombinedDecision, combine, type Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
 import type { Check } from "./limit.js";
 import { createLimit, type Limit } from "./limit.js";
-import type { Answer, Blocked, BlockKind, Decided, Inspection, Mode } from "./store.js";
+import type { Answer, Blocked, Decided, Inspection, Mode } from "./store.js";
 
 /** Whether a limit is 0, a kill switch: it rejects every request without asking the store. */
 export function isZero({ policy }: Limit): boolean {

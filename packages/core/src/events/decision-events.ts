@@ -1,29 +1,90 @@
 import { hasCharge } from "../algorithms/decision.js";
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { steadyMs } from "../support/runtime.js";
-import type { DecisionEvent, EventListener } from "./events.js";
+import type { DecisionEvent, EventListener, RequestEvent, RequestResult } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
+import { decidingOf, isRejection, resultOf } from "./results.js";
+
+/** A request as a middleware sees it: with the last event of the request. */
+export interface ToldRequest {
+  readonly previous: ToldRequest | undefined;
+  told: RequestEvent | undefined;
+}
 
 /**
- * Emits the events of decisions that were made in one step. A limit that allowed has no event if another one rejected: the request did not
- * pass it.
+ * Emits the events of decisions that were made in one step, and then of the request. A limit that allowed has no event if another one
+ * rejected: the request did not pass it.
  * @param listener undefined if nobody listens.
  * @param askedMs when the store was asked, by `steadyMs`.
  */
 export function emitDecisions(
   listener: EventListener | undefined,
   checks: readonly { readonly key: string; readonly shadow?: boolean }[],
-  { allowed, all }: Pick<CombinedDecision, "allowed" | "all">,
+  whole: CombinedDecision,
   askedMs: number,
+  request?: ToldRequest,
 ): void {
   if (listener === undefined) return;
-  if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return;
+  if (emitEach(listener, checks, whole, askedMs)) emitDecided(listener, checks, whole, request);
+}
+
+/** Emits the events of decisions, without the request's. Returns false if the listener ignores them. */
+export function emitEach(
+  listener: EventListener,
+  checks: readonly { readonly key: string; readonly shadow?: boolean }[],
+  { allowed, all }: Pick<CombinedDecision, "allowed" | "all">,
+  askedMs: number,
+): boolean {
+  if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return false;
   const storeMs = steadyMs() - askedMs;
   checks.forEach(({ key, shadow = false }, i) => {
     const decision = all[i] as Decision;
     if (allowed || !decision.allowed) listener(eventOf(key, decision, shadow, storeMs));
   });
+  return true;
 }
+
+/** Emits the event of a request that limits decided. */
+export function emitDecided(
+  listener: EventListener | undefined,
+  checks: readonly { readonly shadow?: boolean }[],
+  whole: CombinedDecision,
+  request?: ToldRequest,
+): void {
+  if (listener === undefined) return;
+  const decision = decidingOf(checks, whole);
+  const isShadow = whole.allowed && checks.every(({ shadow }) => shadow === true);
+  emitRequest(listener, isShadow ? "allowed" : (resultOf({ decision, shadow: false }) as RequestResult), decision, request);
+}
+
+/** Emits the event of a request, unless an earlier middleware has told as much. */
+export function emitRequest(
+  listener: EventListener | undefined,
+  result: RequestResult,
+  decided: Decision | string | undefined,
+  request: ToldRequest | undefined,
+): void {
+  if (listener === undefined) return;
+  const rejected = isRejection(result);
+  if (!rejected && !hearsAllowed(listener)) return;
+  let replaces: RequestEvent | undefined;
+  for (let earlier = request?.previous; earlier !== undefined && replaces === undefined; earlier = earlier.previous)
+    replaces = earlier.told;
+  if (replaces !== undefined && weightOf(replaces.result) >= weightOf(result)) return;
+  const decision = typeof decided === "object" ? decided : undefined;
+  const name = decision?.name ?? (decided as string | undefined);
+  const event: RequestEvent = { type: "request", result, rejected, name, decision, replaces };
+  if (request !== undefined) request.told = event;
+  listener(event);
+}
+
+/** The heaviest of a request's results is the request's own. */
+function weightOf(result: RequestResult): number {
+  if (isRejection(result)) return passing.length;
+  return passing.indexOf(result);
+}
+
+const passing: readonly RequestResult[] = ["uncounted", "skipped", "exempt", "allowed", "delayed", "fallback-allowed", "failed-open"];
 
 /** The event of one decision. */
 export function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {

@@ -21,6 +21,51 @@ export interface DecisionEvent {
   readonly storeMs: number;
 }
 
+/**
+ * What a decision means for its request. `limited`: the limit is used up. `blocked`, `banned`: the key is turned away, whatever its limit says.
+ * `shadow-limited`: a shadow rule would have rejected it. Without the store: `failed-open`, `failed-closed` (`onStoreError: "allow"` and
+ * `"deny"`), `fallback-allowed`, `fallback-limited`.
+ */
+export type DecisionResult =
+  | "allowed"
+  | "delayed"
+  | "limited"
+  | "blocked"
+  | "banned"
+  | "shadow-limited"
+  | "failed-open"
+  | "failed-closed"
+  | "fallback-allowed"
+  | "fallback-limited";
+
+/**
+ * What became of a request. Beside the results of decisions: `missing-key` and `ambiguous-path` (rejected), `exempt`, `skipped` (by the
+ * option `skip`), and `uncounted`: no rule counted it.
+ */
+export type RequestResult =
+  | Exclude<DecisionResult, "shadow-limited">
+  | "missing-key"
+  | "ambiguous-path"
+  | "exempt"
+  | "skipped"
+  | "uncounted";
+
+/**
+ * A request, once, whatever the number of rules. If it passes several middlewares, a later one has an event only if it changes the result.
+ * Calls of `consume`, `consumeAll`, `check` and `enforce` are requests too.
+ */
+export interface RequestEvent {
+  readonly type: "request";
+  readonly result: RequestResult;
+  readonly rejected: boolean;
+  /** The rule that decided: the most restrictive one. Undefined if no rule did. */
+  readonly name: string | undefined;
+  /** The decision of that rule. */
+  readonly decision: Decision | undefined;
+  /** The event of an earlier middleware that this one corrects: the same request. */
+  readonly replaces: RequestEvent | undefined;
+}
+
 /** A limit did not count a request, because its client or its key is exempt. */
 export interface ExemptEvent {
   readonly type: "exempt";
@@ -165,6 +210,14 @@ export interface BanEvent {
   readonly shadow: boolean;
 }
 
+/** A key was blocked, unblocked or reset by hand. Only the process that did it has the event. */
+export type KeyChangeEvent = {
+  readonly name: string;
+  readonly key: string;
+  /** Who did it: the option `by` of the call. */
+  readonly by: string | undefined;
+} & ({ readonly type: "blocked" /** The length of the block. */; readonly forMs: number } | { readonly type: "unblocked" | "reset" });
+
 /**
  * The reason of a warning: two middlewares that count one request twice; a proxy without a proxy setting; a middleware that is made for
  * each request; a key function that counts each IPv6 address as a client; a match function that returns nothing; a limit of 0, which
@@ -190,6 +243,7 @@ export interface WarningEvent {
 /** Everything that can be observed. Events cost nothing without a listener. */
 export type FloodgateEvent =
   | DecisionEvent
+  | RequestEvent
   | ExemptEvent
   | MissingKeyEvent
   | RefundEvent
@@ -205,6 +259,7 @@ export type FloodgateEvent =
   | BreakerEvent
   | RulesEvent
   | BanEvent
+  | KeyChangeEvent
   | WarningEvent;
 
 /** A listener that throws or rejects does not fail the request. */

@@ -44,7 +44,7 @@ export class NoFallback implements FallbackStore {
   consume(limit: Limit, _key: string, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
     const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
-    return copyWith(decision(limit, cost, finding), { degraded: true });
+    return copyWith(decision(limit, cost, finding), { degraded: true, degradedBy: this.#allows ? "allow" : "deny" });
   }
 
   decide(checks: readonly Check[]): CombinedDecision {

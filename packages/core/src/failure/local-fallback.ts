@@ -202,7 +202,7 @@ export class LocalFallback implements FallbackStore {
     // A cost above this share's limit may pass when the store is back.
     const never = decision.retryAfterMs === Number.POSITIVE_INFINITY && decision.cost <= limit.policy.quota;
     const retryAfterMs = never ? this.#breakers.waitMs : decision.retryAfterMs;
-    return copyWith(decision, { retryAfterMs, policy: limit.policy, degraded: true });
+    return copyWith(decision, { retryAfterMs, policy: limit.policy, degraded: true, degradedBy: "fallback" });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Charge } from "../algorithms/algorithm.js";
+import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import { nothingReserved } from "../decide/charge.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
@@ -7,7 +7,6 @@ import type { Check, Limit } from "../decide/limit.js";
 import {
   type Answer,
   type Blocked,
-  type BlockKind,
   type Decided,
   type Inspection,
   type Mode,

@@ -2,7 +2,7 @@ import type { CombinedDecision, Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
-import { emitDecisions } from "../events/decision-events.js";
+import { emitDecided, emitEach } from "../events/decision-events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -68,8 +68,9 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
     listeners.forEach((listener, i) => {
-      emitDecisions(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
+      if (listener !== undefined) emitEach(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
     });
+    emitDecided(listeners[all.indexOf(whole.decision)], list, whole);
     return whole;
   });
   return promisedBy<CombinedDecision, M>(guard.mode, combined);

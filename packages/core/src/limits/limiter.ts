@@ -6,7 +6,7 @@ import { type KeyState, keyStateOf } from "../decide/inspection.js";
 import type { Limit } from "../decide/limit.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
 import { emitDecisions } from "../events/decision-events.js";
-import type { EventListener } from "../events/events.js";
+import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -91,16 +91,18 @@ export interface Limiter<M extends Mode = Mode> {
    * @throws FloodgateError `FLOODGATE_INVALID_OPTION` without a `receiptSecret`; `FLOODGATE_FOREIGN_CHARGE` as with a refund.
    */
   receipt(decision: Decision): string;
-  /** Clears the usage of a key, and lifts its ban. A block stays. */
-  reset(key: LimiterKey): Answer<void, M>;
+  /** Clears the usage of a key, and lifts its ban. A block stays. There is an event `reset`. */
+  reset(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M>;
   /**
    * Turns a key away for a time, whatever its limit says: `limiter.block("user:42", "1h")`. `consume`, `peek` and the middleware reject it in
-   * every process that shares the store. `retryAfterMs` is the time left. Blocking a key again replaces the earlier block.
+   * every process that shares the store. `retryAfterMs` is the time left. Blocking a key again replaces the earlier block. There is an event
+   * `blocked`.
+   * @param options `by`: who blocks the key, for the event.
    * @throws FloodgateError `FLOODGATE_INVALID_DURATION` if the duration is invalid. If the store fails, it throws or rejects with the fault.
    */
-  block(key: LimiterKey, duration: Duration): Answer<void, M>;
-  /** Lifts the block of a key, and its ban. What the key has used stays. */
-  unblock(key: LimiterKey): Answer<void, M>;
+  block(key: LimiterKey, duration: Duration, options?: KeyChangeOptions): Answer<void, M>;
+  /** Lifts the block of a key, and its ban. What the key has used stays. There is an event `unblocked`. */
+  unblock(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M>;
   /**
    * Shows what a key has used, as what it is: a bucket with its level, windows with their counts, a log, or a queue; and its block and ban.
    * Changes nothing. It is no decision: it fails if the store fails, and it emits no event.
@@ -119,6 +121,11 @@ const mostHoldTimes = 100;
 export interface ConsumeOptions {
   cost?: number;
   hold?: Duration;
+}
+
+/** `by`: who resets, blocks or unblocks a key, for the event. */
+export interface KeyChangeOptions {
+  readonly by?: string | undefined;
 }
 
 export interface RunOptions {
@@ -203,7 +210,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
     const askedMs = steadyMs();
     const decided = andThen<Decision, Decision>(this.guard.consume(limit, text, cost), (decision) => {
-      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, all: [decision] }, askedMs);
+      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);
@@ -302,24 +309,39 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     return receipts.issue(this.name, checkCharge(this.guard, this.#counted.settled, decision));
   }
 
-  reset(key: LimiterKey): Answer<void, M> {
-    const text = this.keyText(key);
+  reset(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
+    const who = this.#who("reset", key, options);
+    const text = who.key;
     return andThen<readonly PlannedLimit[], void>(this.#counted.limits(), (planned) => {
       // Plans with the same times share one count.
       const counts = new Map(planned.map(({ limit }) => [limit.policy.stateKind, limit]));
       const { rejections } = this.#counted;
       const limits = [...counts.values(), ...(rejections === undefined ? [] : [rejections])];
-      return andThen<unknown, void>(allOf(limits.map((limit) => this.guard.reset(limit, text))), () => undefined);
+      return andThen<unknown, void>(allOf(limits.map((limit) => this.guard.reset(limit, text))), () =>
+        this.#tell({ type: "reset", ...who }),
+      );
     }) as Answer<void, M>;
   }
 
-  block(key: LimiterKey, duration: Duration): Answer<void, M> {
-    const blocked = this.guard.block(this.name, this.keyText(key), parseDuration(duration), "block");
-    return andThen<Blocked, void>(blocked, () => undefined) as Answer<void, M>;
+  block(key: LimiterKey, duration: Duration, options?: KeyChangeOptions): Answer<void, M> {
+    const who = this.#who("block", key, options);
+    const forMs = parseDuration(duration);
+    const blocked = this.guard.block(this.name, who.key, forMs, "block");
+    return andThen<Blocked, void>(blocked, () => this.#tell({ type: "blocked", ...who, forMs })) as Answer<void, M>;
   }
 
-  unblock(key: LimiterKey): Answer<void, M> {
-    return this.guard.unblock(this.name, this.keyText(key));
+  unblock(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
+    const who = this.#who("unblock", key, options);
+    return andThen<void, void>(this.guard.unblock(this.name, who.key), () => this.#tell({ type: "unblocked", ...who })) as Answer<void, M>;
+  }
+
+  #who(method: string, key: LimiterKey, options: KeyChangeOptions | undefined): { name: string; key: string; by: string | undefined } {
+    if (options !== undefined) checkOptions(method, options, ["by"], `limiter.${method}(key, { by: "ann" })`);
+    return { name: this.name, key: this.keyText(key), by: options?.by };
+  }
+
+  #tell(event: KeyChangeEvent): void {
+    activeListener(this.onEvent)?.(event);
   }
 
   keyState(key: LimiterKey): Answer<KeyState, M> {

@@ -2,7 +2,7 @@ import type { CombinedDecision } from "../decide/decision.js";
 import { decideChecks } from "../decide/guard.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
-import { emitDecisions } from "../events/decision-events.js";
+import { emitDecisions, emitRequest } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
@@ -129,7 +129,7 @@ export class RateLimit<Req> {
   #askUnlessSkipped(skip: NonNullable<RateLimitOptions<Req>["skip"]>, context: RequestContext<Req>): Promised<Outcome> {
     const skips = skip(context.request);
     const unlessSkipped = (answer: unknown): Promised<Outcome> =>
-      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#ask(context);
+      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context);
     return isPromise(skips) ? skips.then(unlessSkipped) : unlessSkipped(skips);
   }
 
@@ -137,6 +137,7 @@ export class RateLimit<Req> {
     const version = this.#rules.current;
     const rules = version.rules.find(context);
     if (version.rules.mayRejectPath && rejectsPath(rules) && isAmbiguous(this.#settings.reader.path(context.request))) {
+      emitRequest(this.#requestListener, "ambiguous-path", rules.find((rule) => rule.rejectsAmbiguousPath)?.name, context);
       return rejection(400, ambiguousPath);
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
@@ -171,10 +172,15 @@ export class RateLimit<Req> {
     if (checks.length < asked.length) {
       emitNotCounted(this.listener, rules, asked);
       if (asked.includes("missing-key")) {
-        return this.#responder.rejectKeyless(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name));
+        const names = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
+        emitRequest(this.#requestListener, "missing-key", names[0], context);
+        return this.#responder.rejectKeyless(names);
       }
     }
-    if (checks.length === 0) return unlimited;
+    if (checks.length === 0) {
+      const exempt = asked.indexOf("exempt");
+      return exempt < 0 ? this.#pass(context, "uncounted") : this.#pass(context, "exempt", rules[exempt]?.name);
+    }
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
     if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false)
@@ -192,8 +198,18 @@ export class RateLimit<Req> {
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
     context.decision = combined.decision;
     // A listener that was added while the store was asked gets the events of later requests.
-    if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs);
+    if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs, context);
     return this.#responder.outcomeOf(context, checks, combined, shown);
+  }
+
+  /** Lets a request pass that no rule has counted. */
+  #pass(context: RequestContext<Req>, result: "skipped" | "exempt" | "uncounted", name?: string): Outcome {
+    emitRequest(this.#requestListener, result, name, context);
+    return unlimited;
+  }
+
+  get #requestListener(): EventListener | undefined {
+    return this.#settings.reader.decisionEvents === false ? undefined : this.listener;
   }
 
   /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */

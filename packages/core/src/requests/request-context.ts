@@ -1,4 +1,5 @@
 import type { Decision } from "../decide/decision.js";
+import type { RequestEvent } from "../events/events.js";
 import type { Key } from "../limits/key.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, ipKey, parseIp } from "../support/ip.js";
@@ -53,6 +54,8 @@ export class RequestContext<Req = unknown> {
   declare reported: Decision | undefined;
   /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
   declare storeAskedMs: number;
+  /** The event of the request that this middleware has told. */
+  declare told: RequestEvent | undefined;
   declare private readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
@@ -75,6 +78,7 @@ export class RequestContext<Req = unknown> {
     this.decision = undefined;
     this.reported = undefined;
     this.storeAskedMs = -1;
+    this.told = undefined;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

@@ -1,5 +1,5 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
-import { blockedDecision, isBlocked } from "../decide/blocks.js";
+import { blockedDecision } from "../decide/blocks.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import { decideChecks, type Guard } from "../decide/guard.js";
 import type { Check } from "../decide/limit.js";
@@ -105,7 +105,7 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
       const decision = whole.all[i] as Decision;
       const { ban } = check.rule;
       // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
-      if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || isBlocked(decision)) continue;
+      if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || decision.blocked !== undefined) continue;
       counted ??= [...whole.all];
       counted[i] = countRejection(check, ban, decision, client, deadlineMs);
       waits ||= isPromise(counted[i]);
@@ -134,7 +134,7 @@ function countRejection(
       // The rejections that led to the ban no longer count. No request waits for that.
       runInBackground(() => guard.reset(ban.rejections, key), failed);
     }
-    return blockedDecision(decision, blocked.leftMs);
+    return blockedDecision(decision, { kind: "ban", untilMs: decision.atMs + blocked.leftMs }, decision.atMs);
   };
   const fault = (error: unknown): Decision => {
     failed(error);

@@ -28,6 +28,8 @@ export interface RuleSource {
   readonly version?: string;
   /** The refusal of the newest version; undefined if the newest version is active. */
   readonly refused?: Refusal | undefined;
+  /** When the active version was last read and found good, in milliseconds since the epoch. */
+  readonly loadedAtMs?: number;
   /** Adds a user, which prepares each version after `current`. Returns a function that removes it. */
   subscribe(user: RuleUser): () => void;
   /**

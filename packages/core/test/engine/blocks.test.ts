@@ -17,7 +17,8 @@ describe("a block", () => {
       const app = await web.start({ name: "api", policy, headers: ["standard", "legacy"], onEvent, store: storeOf(web) });
       const limiter = app.limits[0]?.limiter as Limiter;
       assert.equal((await app.get()).status, 200);
-      await limiter.block(self, "1h");
+      await limiter.block(self, "1h", { by: "ann" });
+      const untilMs = web.nowMs + 3_600_000;
       web.nowMs += 1000;
       const { status, headers, body } = await app.get();
       assert.deepEqual([status, headers["retry-after"], headers["x-ratelimit-retry-after"]], [429, "3599", "3599"]);
@@ -25,11 +26,27 @@ describe("a block", () => {
       assert.deepEqual([body["violated-policies"], body["retry-after"]], [["api"], 3599]);
       assert.deepEqual(
         web.events.map(({ type }) => type),
-        ["allowed", "limited"],
+        ["allowed", "blocked", "limited"],
       );
-      await limiter.reset(self);
+      const [, blocked, limited] = web.events;
+      assert.deepEqual(blocked, { type: "blocked", name: "api", key: limiter.keyText(self), by: "ann", forMs: 3_600_000 });
+      assert.ok(limited !== undefined && "decision" in limited);
+      assert.deepEqual(limited.decision?.blocked, { kind: "block", untilMs });
+      await limiter.reset(self, { by: "bob" });
       assert.equal((await app.get()).status, 429);
       await limiter.unblock(self);
+      const changes = web.events.filter(({ type }) => type === "reset" || type === "unblocked");
+      assert.deepEqual(
+        changes.map((event) => [event.type, "by" in event && event.by]),
+        [
+          ["reset", "bob"],
+          ["unblocked", undefined],
+        ],
+      );
+      assert.deepEqual(
+        web.requests.map((event) => "result" in event && event.result),
+        ["allowed", "blocked", "blocked"],
+      );
       assert.deepEqual(await app.statuses(6), [200, 200, 200, 200, 200, 429]);
 
       await limiter.block(self, "90s");

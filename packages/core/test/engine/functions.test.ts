@@ -41,7 +41,7 @@ describe("the functions of an app", () => {
           costs: { items: of("items"), bytes: of("bytes") },
           clientIp: of("clientIp"),
           ...(parts.some(({ hasPlans }) => hasPlans) ? { plan: of("plan") } : {}),
-          onEvent: (event) => events.push(event),
+          onEvent: (event) => event.type !== "request" && events.push(event),
         };
         const app = await web.start({ limits: [limit], steps: [{ route: "/users/:id", limits: [0] }] });
         assert.equal((await app.get("/users/7")).status, 200);

@@ -14,7 +14,7 @@ const rules = [
 /** An observer that records events, and what ends it. */
 function observer(): { heard: FloodgateEvent[]; stop: () => void } {
   const heard: FloodgateEvent[] = [];
-  return { heard, stop: observe((event) => heard.push(event)) };
+  return { heard, stop: observe((event) => event.type !== "request" && heard.push(event)) };
 }
 
 const summary = (events: readonly FloodgateEvent[]): string[] =>

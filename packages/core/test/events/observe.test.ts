@@ -11,7 +11,7 @@ const stops: (() => void)[] = [];
 
 function observed(): FloodgateEvent[] {
   const events: FloodgateEvent[] = [];
-  stops.push(observe((event) => events.push(event)));
+  stops.push(observe((event) => event.type !== "request" && events.push(event)));
   return events;
 }
 
@@ -55,7 +55,9 @@ describe("observe", () => {
     const store = new FaultyStore(simpleStore());
     store.fault = "rejects";
     const own: FloodgateEvent[] = [];
-    const limiters = ["a", "b"].map((name) => createLimiter({ name, policy, store, onEvent: (event) => void own.push(event) }));
+    const limiters = ["a", "b"].map((name) =>
+      createLimiter({ name, policy, store, onEvent: (event) => void (event.type !== "request" && own.push(event)) }),
+    );
     for (let i = 0; i < 5; i++) await limiters[i % 2]?.consume("k");
     expect(types(events).filter((type) => type === "breaker")).toEqual(["breaker"]);
     expect(types(own).filter((type) => type === "breaker")).toHaveLength(2);
@@ -64,7 +66,7 @@ describe("observe", () => {
 
   it("hears each event once, even if it listens twice, until both have stopped", () => {
     const events: FloodgateEvent[] = [];
-    const listener = (event: FloodgateEvent) => void events.push(event);
+    const listener = (event: FloodgateEvent) => void (event.type !== "request" && events.push(event));
     const [stop, stopAgain] = [observe(listener), observe(listener)];
     const limiter = createLimiter({ name: "api", policy, store: simpleStore(), onEvent: listener });
     limiter.consume("k");
@@ -102,7 +104,11 @@ describe("observe", () => {
       { name: "enforced", key: "everyone", policy },
       { name: "shadow", key: "everyone", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const },
     ];
-    const options = { rules, keys: { everyone: () => "all" }, onEvent: ignoresAllowed((event) => void own.push(event)) };
+    const options = {
+      rules,
+      keys: { everyone: () => "all" },
+      onEvent: ignoresAllowed((event) => void (event.type !== "request" && own.push(event))),
+    };
     const limit = new RateLimit("test", options, [], reader, () => simpleStore());
     limit.decide({});
     expect(own).toEqual([]);

@@ -34,7 +34,14 @@ export function useStore(): void {
 }
 
 export function limiter(options: Partial<LimiterOptions<"async">> = {}): Limiter<"async"> {
-  return createLimiter({ name: "api", policy, store, timeoutMs, onEvent: (event) => events.push(event), ...options });
+  return createLimiter({
+    name: "api",
+    policy,
+    store,
+    timeoutMs,
+    onEvent: (event) => event.type !== "request" && events.push(event),
+    ...options,
+  });
 }
 
 export const onStoreError = (choice: (typeof choices)[number]): "allow" | "deny" | Store<"sync"> =>

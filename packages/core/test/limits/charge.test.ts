@@ -23,7 +23,12 @@ let tokens: Limiter<"sync">;
 beforeEach(() => {
   events = [];
   const policy = fixedWindow({ limit: 1000, window: "1d" });
-  tokens = createLimiter({ name: "tokens", policy, store: simpleStore(), onEvent: (event) => events.push(event) });
+  tokens = createLimiter({
+    name: "tokens",
+    policy,
+    store: simpleStore(),
+    onEvent: (event) => event.type !== "request" && events.push(event),
+  });
 });
 
 test("usage that has happened is charged, beyond the limit too, and is an event", () => {

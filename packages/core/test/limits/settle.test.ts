@@ -15,7 +15,7 @@ beforeEach(() => {
     name: "tokens",
     policy: fixedWindow({ limit: 1000, window: "1d" }),
     store: simpleStore(),
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => event.type !== "request" && events.push(event),
   });
 });
 

@@ -43,7 +43,7 @@ test("the console gets one warning for all middlewares and requests", () => {
 test("listeners get one event per middleware, and the console gets nothing", () => {
   const events: FloodgateEvent[] = [];
   for (let middleware = 0; middleware < 2; middleware++) {
-    const check = new ProxyCheck(reader, (event) => events.push(event));
+    const check = new ProxyCheck(reader, (event) => event.type !== "request" && events.push(event));
     for (let i = 0; i < 3; i++) check.look(forwarded, true);
   }
   expect(events).toHaveLength(2);
@@ -82,7 +82,10 @@ test("the warning never quotes a header", () => {
 
 test("there is no warning for a request that is counted by another address than the connection's", () => {
   const events: FloodgateEvent[] = [];
-  new ProxyCheck({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event)).look(forwarded, true);
+  new ProxyCheck({ ...reader, clientIp: () => "203.0.113.9" }, (event) => event.type !== "request" && events.push(event)).look(
+    forwarded,
+    true,
+  );
   expect(events).toEqual([]);
 });
 

@@ -1,12 +1,15 @@
 import { FloodgateError, type FloodgateEvent } from "@floodgate/core";
-import type { Counts, History, Range, RuleHistory, RuleTotals } from "../contract.js";
+import { type RequestResult, resultOf } from "@floodgate/core/rules";
+import type { KeyBlock } from "@floodgate/core/store";
+import { type Counts, type History, type Range, type Result, type RuleHistory, type RuleTotals, wholeRequests } from "../contract.js";
 import { Bursts } from "./bursts.js";
+import { KnownBlocks } from "./known-blocks.js";
 import type { StoreCounts } from "./latencies.js";
 import { RecentKeys } from "./recent-keys.js";
 import { firstStep, ranges } from "./ring.js";
 import { RuleCounts } from "./rule-counts.js";
 
-/** Rules with counts of their own. A rule takes up to 52 kB of history. */
+/** Rules with counts of their own. A rule takes up to 7.5 kB of history for each result that occurs. */
 export const mostRules = 200;
 export const otherRules = "(other rules)";
 
@@ -22,13 +25,16 @@ export interface EndedSecond {
 }
 
 /**
- * Counts the events of one process, in bounded memory: at most 10 MB of history for 200 rules, and two megabytes of keys.
+ * Counts the events of one process, in bounded memory: at most 14 MB of history for 200 rules, and two megabytes of keys.
  * A second's counts are in the history once it has ended.
  */
 export class Collector {
   sinceMs: number;
   readonly #clock: () => number;
   #rules = new Map<string, RuleCounts>();
+  /** Each request once. */
+  #whole = new RuleCounts(wholeRequests);
+  readonly #blocks = new KnownBlocks();
   #bursts = new Bursts();
   #second: number;
   #ended: EndedSecond[] = [];
@@ -55,11 +61,12 @@ export class Collector {
         const nowMs = this.moveToNow();
         const { name, key, decision } = event;
         const rule = this.#rule(name);
-        rule.add(event.type);
+        rule.add(resultOf(event));
         rule.asked += decision.cost;
         rule.charged += event.charged;
         this.requests.add(rule.rule, key);
-        if (event.type === "limited" || event.type === "shadow-limited") this.rejections.add(rule.rule, key);
+        if (!decision.allowed) this.rejections.add(rule.rule, key);
+        this.#blocks.note(rule.rule, key, decision.blocked);
         this.#storeOf(name).latencies.add(event.storeMs, nowMs);
         return;
       }
@@ -67,6 +74,15 @@ export class Collector {
       case "missing-key":
         this.moveToNow();
         this.#rule(event.name).add(event.type === "missing-key" && !event.rejected ? "exempt" : event.type);
+        return;
+      case "request":
+        this.moveToNow();
+        if (event.replaces !== undefined) this.#whole.takeBack(shownResult(event.replaces.result));
+        this.#whole.add(shownResult(event.result));
+        return;
+      case "unblocked":
+      case "reset":
+        this.#blocks.note(event.name, event.key, undefined);
         return;
       case "banned":
         this.#rule(event.name).bans++;
@@ -90,7 +106,7 @@ export class Collector {
 
   /** In the order in which the rules had their first event. */
   totals(): RuleTotals[] {
-    return [...this.#rules.values()].map((rule) => rule.totals());
+    return this.#all().map((rule) => rule.totals());
   }
 
   /** @param extra how many older steps there are before the range; at most `mostExtra`. */
@@ -99,10 +115,20 @@ export class Collector {
     const { stepMs } = ranges[range];
     const points = ranges[range].points + extra;
     const first = firstStep(range, nowMs) - extra;
-    const rules = [...this.#rules.values()]
+    const rules = this.#all()
       .map((rule) => rule.history(range, first, points))
       .filter((history): history is RuleHistory => history !== undefined);
     return { range, startMs: first * stepMs, stepMs, points, rules, bursts: this.#bursts.read(range, nowMs) };
+  }
+
+  /** The block or ban of a key that was rejected for it. */
+  blockOf(rule: string, key: string): KeyBlock | undefined {
+    return this.#blocks.of(rule, key);
+  }
+
+  /** Whole requests, if there were any, and the rules. */
+  #all(): RuleCounts[] {
+    return this.#whole.isUsed ? [this.#whole, ...this.#rules.values()] : [...this.#rules.values()];
   }
 
   #rule(name: string): RuleCounts {
@@ -130,14 +156,8 @@ export class Collector {
   /** Ends the current second, and those up to `next` in which nothing happened. */
   #end(next: number): void {
     const second = this.#second;
-    let count = 0;
-    let limited = 0;
-    for (const rule of this.#rules.values()) {
-      count += rule.inSecond;
-      limited += rule.limitedInSecond;
-    }
-    this.#bursts.add(second, count, limited);
-    const counts = [...this.#rules.values()].flatMap((rule) => {
+    this.#bursts.add(second, this.#whole.inSecond, this.#whole.limitedInSecond);
+    const counts = this.#all().flatMap((rule) => {
       const ended = rule.endSecond(second);
       return ended === undefined ? [] : [{ rule: rule.rule, counts: ended }];
     });
@@ -151,6 +171,7 @@ export class Collector {
 
   #startAnew(nowMs: number): void {
     this.#rules = new Map();
+    this.#whole = new RuleCounts(wholeRequests);
     this.#bursts = new Bursts();
     this.#ended = [];
     this.sinceMs = nowMs;
@@ -158,4 +179,10 @@ export class Collector {
     this.requests = new RecentKeys(nowMs);
     this.rejections = new RecentKeys(nowMs);
   }
+}
+
+/** The page tells fewer results apart. */
+function shownResult(result: RequestResult): Result {
+  if (result === "skipped" || result === "uncounted") return "exempt";
+  return result === "ambiguous-path" ? "missing-key" : result;
 }

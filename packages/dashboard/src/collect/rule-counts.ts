@@ -1,4 +1,4 @@
-import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, results } from "../contract.js";
+import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, rejections, results } from "../contract.js";
 import { mostExtra, Ring, rangeNames, ranges } from "./ring.js";
 
 type Rings = Readonly<Record<Range, Ring>>;
@@ -10,6 +10,8 @@ export class RuleCounts {
   readonly #totals: number[] = results.map(() => 0);
   readonly #rings: (Rings | undefined)[] = results.map(() => undefined);
   #touched = false;
+  /** Counts to take back whose second has ended: the next ones are not counted in their place. */
+  readonly #owed: number[] = results.map(() => 0);
   asked = 0;
   charged = 0;
   bans = 0;
@@ -20,8 +22,20 @@ export class RuleCounts {
 
   add(result: Result): void {
     const index = results.indexOf(result);
-    this.#second[index] = (this.#second[index] as number) + 1;
     this.#touched = true;
+    if ((this.#owed[index] as number) > 0) this.#owed[index] = (this.#owed[index] as number) - 1;
+    else this.#second[index] = (this.#second[index] as number) + 1;
+  }
+
+  takeBack(result: Result): void {
+    const index = results.indexOf(result);
+    if ((this.#second[index] as number) > 0) this.#second[index] = (this.#second[index] as number) - 1;
+    else this.#owed[index] = (this.#owed[index] as number) + 1;
+  }
+
+  /** Whether anything was counted. */
+  get isUsed(): boolean {
+    return this.#touched || this.#rings.some((rings) => rings !== undefined);
   }
 
   get inSecond(): number {
@@ -47,6 +61,7 @@ export class RuleCounts {
       for (const range of rangeNames) rings[range].add(Math.floor((second * 1000) / ranges[range].stepMs), count);
     }
     this.#touched = false;
+    if (Object.keys(counts).length === 0) return undefined;
     return counts;
   }
 
@@ -84,4 +99,4 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
-const rejectedIndexes = (["limited", "missing-key"] satisfies Result[]).map((result) => results.indexOf(result));
+const rejectedIndexes = rejections.map((result) => results.indexOf(result));

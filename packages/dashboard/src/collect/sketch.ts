@@ -1,9 +1,13 @@
+import type { KeyBlock } from "@floodgate/core/store";
+
 /** One key of a sketch. Its true count is in [count - error, count]. */
 export interface Counter {
   readonly rule: string;
   readonly key: string;
   readonly count: number;
   readonly error: number;
+  /** The block or ban of the key, if it was rejected for one. */
+  readonly blocked?: KeyBlock;
 }
 
 /** What is left of a sketch when it is sent or merged. */
@@ -115,19 +119,20 @@ export function mergeSummaries(summaries: readonly Summary[], counters: number):
   let total = 0;
   /** What a key may have had in all full sketches together. */
   let unknown = 0;
-  const merged = new Map<string, { rule: string; key: string; count: number; error: number }>();
+  const merged = new Map<string, { rule: string; key: string; count: number; error: number; blocked?: KeyBlock }>();
   for (const { counters: most, total: part, keys } of summaries) {
     total += part;
     const least = keys.length < most ? 0 : (keys[keys.length - 1]?.count ?? 0);
     unknown += least;
-    for (const { rule, key, count, error } of keys) {
+    for (const { rule, key, count, error, blocked } of keys) {
       // A rule's name and a key can hold anything, so the name's length goes first.
       const id = `${rule.length}:${rule}${key}`;
       const known = merged.get(id);
-      if (known === undefined) merged.set(id, { rule, key, count: count - least, error: error - least });
+      if (known === undefined) merged.set(id, { rule, key, count: count - least, error: error - least, ...(blocked && { blocked }) });
       else {
         known.count += count - least;
         known.error += error - least;
+        if (blocked !== undefined && !(known.blocked && known.blocked.untilMs > blocked.untilMs)) known.blocked = blocked;
       }
     }
   }

@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { observe } from "@floodgate/core";
 import { warnOnce } from "@floodgate/core/rules";
+import { wholeRequests } from "../contract.js";
 import { textOf } from "../text.js";
 import { Collector, type EndedSecond } from "./collector.js";
 import { InUse } from "./in-use.js";
 import type { Report } from "./report.js";
+import type { Summary } from "./sketch.js";
 
 /** Called once a second, with the seconds that have ended since. */
 export type SecondListener = (ended: readonly EndedSecond[]) => void;
@@ -69,12 +71,21 @@ export class Watch {
       instance: { id: this.id, name: `${host} (pid ${process.pid})`, sinceMs, perSecond: requestsIn(this.#recent.at(-1)) },
       rules: inUse.rules(),
       totals: collector.totals(),
-      requests: { sinceMs: requests.since(sinceMs), summary: requests.summary() },
-      rejections: { sinceMs: rejections.since(sinceMs), summary: rejections.summary() },
+      requests: { sinceMs: requests.since(sinceMs), summary: this.#marked(requests.summary()) },
+      rejections: { sinceMs: rejections.since(sinceMs), summary: this.#marked(rejections.summary()) },
       stores: inUse.stores(nowMs),
       sources: inUse.sources(),
       recent: this.#recent,
     };
+  }
+
+  /** The keys with their blocks and bans. */
+  #marked(summary: Summary): Summary {
+    const keys = summary.keys.map((counter) => {
+      const blocked = this.collector.blockOf(counter.rule, counter.key);
+      return blocked === undefined ? counter : { ...counter, blocked };
+    });
+    return { ...summary, keys };
   }
 
   close(): void {
@@ -100,7 +111,8 @@ export class Watch {
 }
 
 function requestsIn(second: EndedSecond | undefined): number {
-  const all = second?.counts.flatMap(({ counts }) => Object.values(counts)) ?? [];
+  const whole = second?.counts.find(({ rule }) => rule === wholeRequests);
+  const all = Object.values(whole?.counts ?? {});
   return all.reduce((sum, count) => sum + count, 0);
 }
 

@@ -1,11 +1,11 @@
-import type { Counts, History, RuleHistory, Tick } from "../contract.js";
+import { type Counts, type History, type RuleHistory, type Tick, wholeRequests } from "../contract.js";
 import { add, type Result, results } from "./results.js";
 
-/** The rules that a chart shows: one by its name, or all. */
+/** What a chart shows: one rule by its name, or whole requests. */
 export type Chosen = string | undefined;
 
 const chosenOf = (history: History, rule: Chosen): readonly RuleHistory[] =>
-  rule === undefined ? history.rules : history.rules.filter((each) => each.rule === rule);
+  history.rules.filter((each) => each.rule === (rule ?? wholeRequests));
 
 export function seriesOf(history: History, result: Result, rule?: Chosen): number[] {
   const sum = new Array<number>(history.points).fill(0);

@@ -33,19 +33,19 @@ export class Keys {
   }
 
   /** @throws Refusal */
-  reset(body: Body): Promise<KeyAnswer> {
-    return this.#act(body, ({ limit, key }) => limit.limiter.reset(key));
+  reset(body: Body, by: string): Promise<KeyAnswer> {
+    return this.#act(body, ({ limit, key }) => limit.limiter.reset(key, { by }));
   }
 
   /** @throws Refusal */
-  async block(body: Body): Promise<KeyAnswer> {
+  async block(body: Body, by: string): Promise<KeyAnswer> {
     const forMs = blockMs(body);
-    return this.#act(body, ({ limit, key }) => limit.limiter.block(key, `${BigInt(forMs)}ms`));
+    return this.#act(body, ({ limit, key }) => limit.limiter.block(key, `${BigInt(forMs)}ms`, { by }));
   }
 
   /** @throws Refusal */
-  unblock(body: Body): Promise<KeyAnswer> {
-    return this.#act(body, ({ limit, key }) => limit.limiter.unblock(key));
+  unblock(body: Body, by: string): Promise<KeyAnswer> {
+    return this.#act(body, ({ limit, key }) => limit.limiter.unblock(key, { by }));
   }
 
   async #act(body: Body, act: (target: Target) => unknown): Promise<KeyAnswer> {

@@ -2,7 +2,17 @@ import { latencyOf, mergeHistograms } from "../collect/latencies.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { addCounts } from "../collect/rule-counts.js";
 import { mergeSummaries } from "../collect/sketch.js";
-import type { Capabilities, Overview, RuleInfo, RuleTotals, Scope, SourceInfo, StoreInfo, TopList } from "../contract.js";
+import {
+  type Capabilities,
+  type Overview,
+  type RuleInfo,
+  type RuleTotals,
+  type Scope,
+  type SourceInfo,
+  type StoreInfo,
+  type TopList,
+  wholeRequests,
+} from "../contract.js";
 import type { KeyNames } from "./key-text.js";
 
 const mostTop = 20;
@@ -38,10 +48,12 @@ export function overviewOf({ title, nowMs, capabilities, scope, reports, names }
       byRequests: topOf(
         reports.map(({ requests }) => requests),
         names,
+        nowMs,
       ),
       byRejections: topOf(
         reports.map(({ rejections }) => rejections),
         names,
+        nowMs,
       ),
     },
     stores: storesOf(reports.flatMap(({ stores }) => stores)),
@@ -67,7 +79,7 @@ function sourceIdentity({ name, version, refused }: SourceInfo): string {
 /** Rules that have counts and do not exist any more. */
 function withGone(rules: readonly RuleInfo[], totals: readonly RuleTotals[]): RuleInfo[] {
   const known = new Set(rules.map(({ name }) => name));
-  const gone = totals.filter(({ rule }) => !known.has(rule));
+  const gone = totals.filter(({ rule }) => rule !== wholeRequests && !known.has(rule));
   return [...rules, ...gone.map(({ rule }): RuleInfo => ({ name: rule, kind: "gone", mode: "enforce", policy: "", plans: [] }))];
 }
 
@@ -89,7 +101,7 @@ function added(a: RuleTotals, b: RuleTotals): RuleTotals {
   };
 }
 
-function topOf(reports: readonly KeyReport[], names: KeyNames): TopList {
+function topOf(reports: readonly KeyReport[], names: KeyNames, nowMs: number): TopList {
   const summaries = reports.map(({ summary }) => summary);
   // A sketch of another process is published with fewer counters.
   const counters = Math.min(...summaries.map((summary) => summary.counters));
@@ -98,7 +110,10 @@ function topOf(reports: readonly KeyReport[], names: KeyNames): TopList {
     sinceMs: Math.min(...reports.map(({ sinceMs }) => sinceMs)),
     total,
     counters,
-    keys: keys.slice(0, mostTop).map(({ rule, key, count, error }) => ({ rule, key: names.shown(key), id: names.idOf(key), count, error })),
+    keys: keys.slice(0, mostTop).map(({ rule, key, count, error, blocked }) => {
+      const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
+      return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
+    }),
   };
 }
 

@@ -12,10 +12,10 @@ export interface Data {
   live(): Reply;
   key(body: Record<string, unknown>): Promise<unknown>;
   /** Undefined if actions are not allowed. */
-  readonly actions: Readonly<Record<string, (body: Record<string, unknown>) => Promise<unknown>>> | undefined;
+  readonly actions: Readonly<Record<string, (body: Record<string, unknown>, by: string) => Promise<unknown>>> | undefined;
 }
 
-type Route = (view: View, data: Data) => Reply | Promise<Reply>;
+type Route = (view: View, data: Data, who: () => string) => Reply | Promise<Reply>;
 
 const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/", (_, { title }) => pageReply(title)],
@@ -28,7 +28,7 @@ const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/data/key", async (view, data) => jsonReply(await data.key(await bodyOf(view)))],
   ...["reset", "block", "unblock"].map((name): [string, Route] => [
     `/actions/${name}`,
-    async (view, data) => {
+    async (view, data, who) => {
       const act = data.actions?.[name];
       if (act === undefined) {
         throw new Refusal(
@@ -37,7 +37,7 @@ const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
           "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).",
         );
       }
-      return jsonReply(await act(await bodyOf(view)));
+      return jsonReply(await act(await bodyOf(view), who()));
     },
   ]),
 ]);
@@ -47,28 +47,31 @@ export function isKnown(path: string): boolean {
   return path === "" || gets.has(path) || posts.has(path);
 }
 
-/** Answers a request that may see the dashboard; undefined if nothing is at its address. */
-export async function route(view: View, data: Data): Promise<Reply | undefined> {
+/**
+ * Answers a request that may see the dashboard; undefined if nothing is at its address.
+ * @param who names who acts.
+ */
+export async function route(view: View, data: Data, who: () => string): Promise<Reply | undefined> {
   const path = view.path === "" ? "/" : view.path;
   try {
-    return await routed(view, data, path);
+    return await routed(view, data, path, who);
   } catch (error) {
     if (error instanceof Refusal) return error.answer();
     throw error;
   }
 }
 
-function routed(view: View, data: Data, path: string): Reply | undefined | Promise<Reply> {
+function routed(view: View, data: Data, path: string, who: () => string): Reply | undefined | Promise<Reply> {
   const { method } = view;
   const post = posts.get(path);
-  if (post !== undefined) return method === "POST" ? post(view, data) : refuseMethod("POST");
+  if (post !== undefined) return method === "POST" ? post(view, data, who) : refuseMethod("POST");
   const get = gets.get(path);
   if (get === undefined) return undefined;
   if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
   if (path !== "/") refuseOtherSites(view);
   // An open stream would be of no use.
   if (method === "HEAD" && path === "/data/live") return { ...jsonReply({}), body: "" };
-  return get(view, data);
+  return get(view, data, who);
 }
 
 /** A page of another site could hold streams open, though it can read nothing. @throws Refusal */

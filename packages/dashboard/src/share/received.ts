@@ -1,3 +1,4 @@
+import type { KeyBlock } from "@floodgate/core/store";
 import type { EndedSecond } from "../collect/collector.js";
 import { mostListed } from "../collect/in-use.js";
 import { counters } from "../collect/recent-keys.js";
@@ -87,7 +88,8 @@ const counts: Read<Counts> = (value) => {
 const keys: Read<KeyReport> = record<KeyReport>({
   sinceMs: number,
   summary: (value) => {
-    const key = record<Counter>({ rule: words, key: words, count: number, error: number });
+    const block = record<KeyBlock>({ kind: oneOf("block", "ban"), untilMs: number });
+    const key = record<Counter>({ rule: words, key: words, count: number, error: number, blocked: optional(block) as Read<KeyBlock> });
     const read = record<Summary>({ counters: number, total: number, keys: list(counters, key) })(value);
     return {
       ...read,

@@ -1,7 +1,9 @@
 import type { FloodgateEvent } from "@floodgate/core";
+import type { RequestEvent } from "@floodgate/core/rules";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Collector, mostRules, otherRules } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
+import { wholeRequests } from "../../src/contract.js";
 
 /** A whole minute and a whole day. */
 const startMs = Date.UTC(2026, 0, 1);
@@ -18,9 +20,36 @@ beforeEach(() => {
 });
 
 function happens(type: "allowed" | "limited" | "shadow-limited", times = 1, { name = "api", key = "ann", cost = 1 } = {}): void {
-  const event = { type, name, key, decision: { cost }, charged: type === "allowed" ? cost : 0, storeMs: 0.1, shadow: false };
+  const decision = { cost, allowed: type === "allowed", degraded: false, delayMs: 0 };
+  const event = { type, name, key, decision, charged: type === "allowed" ? cost : 0, storeMs: 0.1, shadow: type === "shadow-limited" };
   for (let i = 0; i < times; i++) collector.listen(event as unknown as FloodgateEvent);
 }
+
+type Result = RequestEvent["result"];
+
+function requested(result: Result, times = 1, replaced?: Result): void {
+  const replaces = replaced && { type: "request", result: replaced };
+  for (let i = 0; i < times; i++) collector.listen({ type: "request", result, replaces } as unknown as FloodgateEvent);
+}
+
+const wholeOf = (): unknown => collector.totals().find(({ rule }) => rule === wholeRequests)?.counts;
+
+describe("whole requests", () => {
+  it("are counted once, as the last middleware left them", () => {
+    requested("allowed", 3);
+    requested("limited", 2, "allowed");
+    requested("uncounted");
+    nowMs += 1000;
+    collector.moveToNow();
+    expect(wholeOf()).toEqual({ allowed: 1, limited: 2, exempt: 1 });
+    // The second in which the first middleware let it pass has ended.
+    requested("banned", 1, "allowed");
+    requested("allowed", 2);
+    nowMs += 1000;
+    collector.moveToNow();
+    expect(wholeOf()).toEqual({ allowed: 2, limited: 2, exempt: 1, banned: 1 });
+  });
+});
 
 describe("the history", () => {
   it("holds each second of the last minute once it has ended", () => {
@@ -35,7 +64,7 @@ describe("the history", () => {
     expect(rules).toHaveLength(1);
     expect(rules[0]?.series.allowed?.slice(-4)).toEqual([0, 3, 1, 0]);
     expect(rules[0]?.series.limited?.slice(-4)).toEqual([0, 2, 0, 0]);
-    expect(rules[0]?.series.degraded).toBeUndefined();
+    expect(rules[0]?.series["failed-open"]).toBeUndefined();
   });
 
   it("holds the hour in steps of ten seconds, and the day in minutes", () => {
@@ -65,12 +94,12 @@ describe("the history", () => {
   });
 
   it("knows the busiest second of each minute", () => {
-    happens("allowed", 2);
+    requested("allowed", 2);
     nowMs += 5000;
-    happens("allowed", 3);
-    happens("limited", 4, { name: "other" });
+    requested("allowed", 3);
+    requested("limited", 4);
     nowMs += 70_000;
-    happens("shadow-limited", 1);
+    requested("allowed", 1);
     nowMs += 1000;
     expect(collector.history("hour").bursts).toEqual([
       { minuteMs: startMs, secondMs: startMs + 5000, count: 7, atMost: 7, limited: 4, inMinute: 9 },

@@ -4,6 +4,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { InUse } from "../../src/collect/in-use.js";
 import { joinWatch } from "../../src/collect/watch.js";
+import { wholeRequests } from "../../src/contract.js";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -62,7 +63,10 @@ describe("what is in use", () => {
       limiter.consume("ann");
       Reflect.deleteProperty(store, "size");
       vi.advanceTimersByTime(2000);
-      expect(watch.collector.totals()).toMatchObject([{ rule: "broken-size", counts: { allowed: 1 } }]);
+      expect(watch.collector.totals()).toMatchObject([
+        { rule: wholeRequests, counts: { allowed: 1 } },
+        { rule: "broken-size", counts: { allowed: 1 } },
+      ]);
     } finally {
       leave();
       limiter.close();

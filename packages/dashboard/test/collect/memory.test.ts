@@ -5,7 +5,28 @@ import { expect, it } from "vitest";
 import { allRuns } from "../../../../test/runs.js";
 import { Collector, mostRules } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
-import { results } from "../../src/contract.js";
+import type { Result } from "../../src/contract.js";
+
+const enforced = ["allowed", "delayed", "exempt", "limited", "blocked", "banned", "missing-key"] as const;
+
+/** The results that one rule can have: they depend on its `onStoreError`. */
+const possible: readonly (readonly Result[])[] = [
+  [...enforced, "failed-open"],
+  [...enforced, "failed-closed"],
+  [...enforced, "fallback-allowed", "fallback-limited"],
+];
+
+/** A decision with this result. */
+function eventOf(result: Result): object {
+  const allowed = result === "allowed" || result === "delayed" || result === "failed-open" || result === "fallback-allowed";
+  const kinds = { blocked: "block", banned: "ban" } as const;
+  const blocked = result in kinds ? { kind: kinds[result as "blocked"], untilMs: 0 } : undefined;
+  const degradedBy = { "failed-open": "allow", "failed-closed": "deny", "fallback-allowed": "fallback", "fallback-limited": "fallback" };
+  const by = degradedBy[result as "failed-open"];
+  const decision = { cost: 1, allowed, blocked, degraded: by !== undefined, degradedBy: by, delayMs: result === "delayed" ? 1 : 0 };
+  if (result === "exempt" || result === "missing-key") return { type: result, rejected: true };
+  return { type: by === undefined ? (allowed ? "allowed" : "limited") : "degraded", decision, shadow: false };
+}
 
 const dayMs = 86_400_000;
 
@@ -29,11 +50,12 @@ it(`${keys} distinct keys, under more rules than are counted, take at most 16 MB
     () => store,
   );
   const happens = (i: number): void => {
-    const type = results[i % results.length];
+    const rule = i % (mostRules + 100);
+    const results = possible[rule % possible.length] as readonly Result[];
+    const result = results[Math.floor(i / (mostRules + 100)) % results.length] as Result;
     // Long keys take longest to count, and only the last ones are kept.
     const key = i < keys - 10_000 ? `user:${i}` : `${i}`.padEnd(200, "x");
-    const name = `rule ${i % (mostRules + 100)}`;
-    const event = { type, name, key, decision: { cost: 1 }, charged: 0, storeMs: i % 100, rejected: true };
+    const event = { ...eventOf(result), name: `rule ${rule}`, key, charged: 0, storeMs: i % 100 };
     collector.listen(event as unknown as FloodgateEvent);
     // The whole takes two days.
     if (i % 1000 === 0) nowMs += (2 * dayMs * 1000) / keys;

@@ -16,7 +16,7 @@ import { dashboard as koaDashboard } from "../../src/koa.js";
 export interface App {
   readonly port: number;
   /** Sends requests one after the other, and answers their statuses. */
-  send(count: number, headers?: Record<string, string>): Promise<number[]>;
+  send(count: number, headers?: Record<string, string>, path?: string): Promise<number[]>;
   close(): Promise<void>;
 }
 
@@ -56,6 +56,34 @@ export const frameworks: Readonly<Record<string, (rule: string, limit: number, p
   },
 };
 
+/** An app with two rules in one middleware, one in another, a ban, and a path whose store fails. */
+export function stackedApp(): Promise<App> {
+  const app = express();
+  const page = expressDashboard({ authorize: () => true, showKeys: true });
+  const per = (limit: number) => fixedWindow({ limit, window: "1h" });
+  const key = "header:x-key";
+  const store = stillStore();
+  const away = Object.assign(stillStore(), {
+    consume() {
+      throw new Error("away");
+    },
+  });
+  app.use("/_floodgate", page);
+  app.use("/away", expressLimit({ name: "away", key, policy: per(9), store: away, onStoreError: "deny", onEvent: () => undefined }));
+  app.use(
+    expressLimit({
+      store,
+      rules: [
+        { name: "wide", key, policy: per(9), match: { path: "/" } },
+        { name: "narrow", key, policy: per(5), match: { path: "/" }, ban: { after: 3, within: "1h", for: "1h" } },
+      ],
+    }),
+    expressLimit({ rules: [{ name: "last", key, policy: per(4), match: { path: "/" } }], store }),
+  );
+  app.get("/", (_req, res) => void res.send("hello"));
+  return listen(app, page);
+}
+
 /** An app with each kind of limit, keys that a header sets, and buttons to act. */
 export function fullApp(names: { readonly window: string; readonly queue: string; readonly shadow: string }): Promise<App> {
   const app = express();
@@ -85,10 +113,10 @@ function listen(handler: unknown, dashboard: { close(): void }, port = 0): Promi
   const server = createServer(handler as never);
   const portOf = () => (server.address() as AddressInfo).port;
   const app: Omit<App, "port"> = {
-    async send(count, headers = {}) {
+    async send(count, headers = {}, path = "/") {
       const statuses: number[] = [];
       for (let i = 0; i < count; i++) {
-        const response = await fetch(`http://127.0.0.1:${portOf()}/`, { headers });
+        const response = await fetch(`http://127.0.0.1:${portOf()}${path}`, { headers });
         await response.arrayBuffer();
         statuses.push(response.status);
       }

@@ -20,6 +20,8 @@ export async function startBrowser(): Promise<TestBrowser> {
   };
 }
 
+const wholeRow = "All requests, each once";
+
 /** The table of everything that was counted: for each rule its figures by the names of their columns. Zeros are left out. */
 export async function totalsOf(page: Page): Promise<Record<string, Record<string, number>>> {
   await page.$eval("#rules details", (details) => {
@@ -30,5 +32,7 @@ export async function totalsOf(page: Page): Promise<Record<string, Record<string
   );
   const figures = (cells: readonly string[]) =>
     cells.map((cell, i) => [columns[i + 1] ?? "", Number(cell.replaceAll(",", ""))] as const).filter(([, figure]) => figure > 0);
-  return Object.fromEntries(rows.map(([rule = "", ...cells]) => [rule, Object.fromEntries(figures(cells))]));
+  return Object.fromEntries(
+    rows.filter(([rule]) => rule !== wholeRow).map(([rule = "", ...cells]) => [rule, Object.fromEntries(figures(cells))]),
+  );
 }

@@ -1,7 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type App, frameworks, fullApp } from "./apps.js";
+import { type App, frameworks, fullApp, stackedApp } from "./apps.js";
 import { startBrowser, type TestBrowser, totalsOf } from "./browser.js";
 
 let browser: TestBrowser;
@@ -93,6 +93,34 @@ async function hide(page: Page, hidden: boolean): Promise<void> {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => now });
     document.dispatchEvent(new Event("visibilitychange"));
   }, hidden);
+}
+
+describe("the page of an app with several rules and middlewares", () => {
+  it("says how many requests were rejected as the client counts them, marks banned keys, and shows a store that fails closed", async () => {
+    const app = await stackedApp();
+    const page = await browser.open(app.port);
+    // What other tests of this process have sent is counted too.
+    const before = await wholeOf(page);
+    const statuses = [...(await app.send(12, { "x-key": "ann" })), ...(await app.send(3, { "x-key": "bob" }, "/away"))];
+    const rejected = statuses.filter((status) => status >= 400).length;
+    expect(statuses.filter((status) => status === 503)).toHaveLength(3);
+    await expect.poll(async () => (await wholeOf(page)).rejected - before.rejected).toBe(rejected);
+    expect((await wholeOf(page)).requests - before.requests).toBe(statuses.length);
+    await page.waitForSelector('#rejections tr:has(bdi:text-is("ann")) .tag:text-is("banned")');
+    await page.waitForSelector(".detail:has-text('3 were rejected')");
+    await page.close();
+    await app.close();
+  });
+});
+
+/** The requests and the rejections of the last minute, as the first figures say. */
+async function wholeOf(page: Page): Promise<{ readonly requests: number; readonly rejected: number }> {
+  const figure = page.locator(".answer .figures > div", { hasText: "Rejected" });
+  const [rejected = "0", note = ""] = await Promise.all([
+    figure.locator(".value").textContent(),
+    figure.locator(".note").textContent(),
+  ]).then((texts) => texts.map((text) => (text ?? "").replaceAll(",", "")));
+  return { rejected: Number(rejected), requests: Number(/ of (\d+)/.exec(note)?.[1] ?? 0) };
 }
 
 describe("the page of an app with hostile names and keys", () => {

@@ -1,7 +1,7 @@
 import { visible } from "@floodgate/pages/dom";
 import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
-import type { History } from "../../src/contract.js";
+import { type History, wholeRequests } from "../../src/contract.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
 import { keyOf } from "../../src/page/sections/lookup.js";
 
@@ -69,6 +69,7 @@ describe("a minute's history", () => {
     rules: [
       { rule: "a", series: { allowed: [1, 2, 3] } },
       { rule: "b", series: { limited: [5, 0, 0] } },
+      { rule: wholeRequests, series: { allowed: [1, 2, 0], limited: [5, 0, 0] } },
     ],
   };
   const tick = { secondMs: 63_000, counts: [{ rule: "a", counts: { allowed: 4, limited: 1 } }], changed: {} };
@@ -77,7 +78,10 @@ describe("a minute's history", () => {
     expect(withTick(minute, tick)).toEqual({
       ...minute,
       startMs: 61_000,
-      rules: [{ rule: "a", series: { allowed: [2, 3, 4], limited: [0, 0, 1] } }],
+      rules: [
+        { rule: "a", series: { allowed: [2, 3, 4], limited: [0, 0, 1] } },
+        { rule: wholeRequests, series: { allowed: [2, 0, 0] } },
+      ],
     });
   });
 
@@ -87,8 +91,8 @@ describe("a minute's history", () => {
     expect(placeOf(minute, { ...tick, secondMs: 64_000 })).toBe("gap");
   });
 
-  it("adds up one rule, or all", () => {
-    expect(countsOf(minute)).toEqual({ allowed: 6, limited: 5 });
+  it("adds up one rule, or whole requests", () => {
+    expect(countsOf(minute)).toEqual({ allowed: 3, limited: 5 });
     expect(countsOf(minute, "a")).toEqual({ allowed: 6 });
     expect(countsOf(minute, "__proto__")).toEqual({});
   });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import type { Counts, History, KeyAnswer, Overview, Tick } from "../../src/contract.js";
+import { type Counts, type History, type KeyAnswer, type Overview, type Tick, wholeRequests } from "../../src/contract.js";
 import { ask, openEvents } from "../adapters/http.js";
 
 // Three real processes behind one Redis: two with ioredis, one with node-redis.
@@ -64,7 +64,7 @@ it("shows the sum of all processes in each of them, until they are gone", async 
       expect(overview.top.byRejections).toMatchObject({ total: 3, keys: [{ key: "al…le", count: 3, error: 0 }] });
       expect(overview.stores).toMatchObject([{ kind: "memory", rules: ["web"], size: 4 }]);
       const { rules, points } = await get<History>(app, "history?range=minute");
-      expect([points, sum(rules[0]?.series.allowed), sum(rules[0]?.series.limited)]).toEqual([60, 9, 3]);
+      expect([points, sum(rules[0]?.series.allowed), sum(rules[0]?.series.limited), rules[0]?.rule]).toEqual([60, 9, 3, wholeRequests]);
     }, patient);
   }
 

@@ -33,6 +33,9 @@ const examples = {
   block: '{ "rule": "api", "key": "user:42", "for": "1h" }',
 } as const;
 
+/** Who acts, in events. */
+const by = "JSON API";
+
 /** What the API does, each with the body of its request. */
 export class Operations {
   readonly #service: Service;
@@ -92,21 +95,21 @@ export class Operations {
 
   async reset(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
-    await this.#limiter(rule).reset(key);
+    await this.#limiter(rule).reset(key, { by });
     this.#service.log.info({ rule }, "The JSON API has reset a key");
     return {};
   }
 
   async block(body: unknown): Promise<Result> {
     const { rule, key, for: duration } = checked(blockBody, body, examples.block);
-    await this.#limiter(rule).block(key, duration as never);
+    await this.#limiter(rule).block(key, duration as never, { by });
     this.#service.log.info({ rule, for: duration }, "The JSON API has blocked a key");
     return {};
   }
 
   async unblock(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
-    await this.#limiter(rule).unblock(key);
+    await this.#limiter(rule).unblock(key, { by });
     this.#service.log.info({ rule }, "The JSON API has unblocked a key");
     return {};
   }

@@ -32,7 +32,7 @@ Metrics hold no keys. Floodgate's own dashboard shows the keys with most rejecti
     unit: "short",
     logarithmic: true,
     queries: {
-      "{{rule}}": share(`(${perSecond("requests", { result: "limited" }, byRule)} > 0)`, perSecond("nearLimit", {}, byRule)),
+      "{{rule}}": share(`(${perSecond("requests", { result: "limited|blocked|banned" }, byRule)} > 0)`, perSecond("nearLimit", {}, byRule)),
     },
   }),
   lines({
@@ -59,8 +59,8 @@ Metrics hold no keys. Floodgate's own dashboard shows the keys with most rejecti
     unit: "short",
     queries: {
       "{{rule}} {{result}}": share(
-        perSecond("unitsRequested", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
-        perSecond("requests", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
+        perSecond("unitsRequested", { result: "allowed|delayed|limited|blocked|banned|shadow-limited" }, ["rule", "result"]),
+        perSecond("requests", { result: "allowed|delayed|limited|blocked|banned|shadow-limited" }, ["rule", "result"]),
       ),
     },
   }),

@@ -1,5 +1,5 @@
 import { lines, type Panel, row } from "../panels.js";
-import { now, orZero, perSecond } from "../query.js";
+import { now, orZero, perSecond, series } from "../query.js";
 
 export const configuration: readonly Panel[] = [
   row("Rules, refunds and warnings"),
@@ -17,6 +17,20 @@ export const configuration: readonly Panel[] = [
       "Sources whose newest version is refused. The last good one stays active. The console and the event rules-refused say why; floodgate check tells it before you deploy.",
     unit: "short",
     queries: { "refused now": orZero(now("rulesRefused")) },
+  }),
+  lines({
+    title: "Age of the rules",
+    description:
+      "How long ago each process last read its live rules and found them good. It stays near the time between two polls. If it grows, the process cannot read the file or reach the config database, or refuses what it reads.",
+    unit: "s",
+    queries: { "{{instance}}": `time() - max by (instance) (${series("rulesLoaded")})` },
+  }),
+  lines({
+    title: "Keys changed by hand",
+    description:
+      "Keys per second that somebody blocked, unblocked or reset. The events blocked, unblocked and reset say which, and who did it.",
+    unit: "ops",
+    queries: { "{{rule}} {{result}}": perSecond("keyChanges", {}, ["rule", "result"]) },
   }),
   lines({
     title: "Reloads of rules",

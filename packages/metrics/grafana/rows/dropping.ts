@@ -1,28 +1,28 @@
 import { lines, type Panel, row, stat } from "../panels.js";
-import { decided, orZero, perSecond, rejected, series, share } from "../query.js";
+import { orZero, perSecond, rejectedRequests, series, share, withoutStore } from "../query.js";
 
 export const dropping: readonly Panel[] = [
   row("Are we dropping requests?"),
   stat({
     title: "Requests",
-    description: "Requests per second that matched a rule. A request under several rules counts once for each.",
+    description: "Requests per second. Each counts once, whatever the number of rules and middlewares that it meets.",
     unit: "reqps",
-    query: orZero(perSecond("requests")),
+    query: orZero(perSecond("outcomes")),
   }),
   stat({
     title: "Rejected",
     description:
-      "Requests per second that were rejected: over a limit, or without a key. If this is not zero, the next row says by which rule, and the one after it whether to worry.",
+      "Requests per second that were rejected, each once: over a limit, blocked or banned, without a key, or for lack of the store. If this is not zero, the next row says by which rule, and the one after it whether to worry.",
     unit: "reqps",
-    query: orZero(perSecond("requests", rejected)),
+    query: orZero(perSecond("outcomes", rejectedRequests)),
     thresholds: [[0.001, "yellow"]],
   }),
   stat({
     title: "Share rejected",
     description:
-      "The share of all decisions that rejected a request. A steady share below 1 % is normal. If it jumps, look at the third row before you change a limit.",
+      "The share of all requests that were rejected. A steady share below 1 % is normal. If it jumps, look at the third row before you change a limit.",
     unit: "percentunit",
-    query: orZero(share(perSecond("requests", rejected), perSecond("requests", decided))),
+    query: orZero(share(perSecond("outcomes", rejectedRequests), perSecond("outcomes"))),
     thresholds: [
       [0.01, "yellow"],
       [0.1, "red"],
@@ -31,7 +31,7 @@ export const dropping: readonly Panel[] = [
   stat({
     title: "Would be rejected",
     description:
-      "Requests per second that rules in shadow mode would have rejected. Nobody is affected. Compare it with what you expected before you enforce a rule.",
+      "Decisions per second by which rules in shadow mode would have rejected a request. Nobody is affected. Compare it with what you expected before you enforce a rule.",
     unit: "reqps",
     query: orZero(perSecond("requests", { result: "shadow-limited" })),
     thresholds: [[0.001, "blue"]],
@@ -39,9 +39,9 @@ export const dropping: readonly Panel[] = [
   stat({
     title: "Decided without the store",
     description:
-      "Requests per second that were decided while the store was down or too slow. With the default onStoreError they are let through, so no limit holds for them. Anything above zero is a fault: look at the fourth row.",
+      "Requests per second that were decided while the store was down or too slow. The panel below says how: failed-open (let through, so no limit holds), failed-closed (rejected with a 503), or by the fallback. Anything above zero is a fault: look at the fourth row.",
     unit: "reqps",
-    query: orZero(perSecond("requests", { result: "degraded" })),
+    query: orZero(perSecond("outcomes", withoutStore)),
     thresholds: [[0.001, "red"]],
   }),
   stat({
@@ -54,12 +54,12 @@ export const dropping: readonly Panel[] = [
   lines({
     title: "Requests by result",
     description:
-      "Everything that rules decided, stacked. Green passed, red was rejected, purple would be rejected by a shadow rule, orange was decided without the store. Red that rises with green is load; red alone is one client or an attack.",
+      "All requests, each once, stacked. Green passed, red was rejected, orange was decided without the store: failed-open passed, failed-closed was rejected. Red that rises with green is load; red alone is one client or an attack.",
     unit: "reqps",
     width: 24,
     height: 9,
     stacked: true,
     byResult: true,
-    queries: { "{{result}}": perSecond("requests", {}, ["result"]) },
+    queries: { "{{result}}": perSecond("outcomes", {}, ["result"]) },
   }),
 ];

@@ -1,5 +1,5 @@
 import { lines, type Panel, row, stat } from "../panels.js";
-import { byRule, mean, now, orZero, percentile, percentiles, perSecond, series, share } from "../query.js";
+import { byRule, mean, now, orZero, percentile, percentiles, perSecond, series, share, withoutStore } from "../query.js";
 
 const notClosed = { state: "open|half-open" };
 
@@ -60,6 +60,13 @@ export const store: readonly Panel[] = [
     queries: { "{{error_type}}": perSecond("storeErrors", {}, ["error_type"]) },
   }),
   lines({
+    title: "Without the store by rule",
+    description:
+      "Decisions per second that were made without the store, by rule and by how: failed-open let the request pass, failed-closed rejected it, and a fallback counted it in this process. One rule alone: its keys are on a part of the store that fails, or it has a store of its own.",
+    unit: "ops",
+    queries: { "{{rule}} {{result}}": perSecond("requests", withoutStore, ["rule", "result"]) },
+  }),
+  lines({
     title: "Circuit breakers by state",
     description: "All should be closed: the store is used. Open: it is not asked. Half-open: one request probes it.",
     unit: "short",
@@ -110,7 +117,10 @@ export const store: readonly Panel[] = [
     unit: "percentunit",
     max: 1,
     queries: {
-      "{{rule}}": share(perSecond("denyCacheHits", {}, byRule), perSecond("requests", { result: "limited|shadow-limited" }, byRule)),
+      "{{rule}}": share(
+        perSecond("denyCacheHits", {}, byRule),
+        perSecond("requests", { result: "limited|blocked|banned|shadow-limited" }, byRule),
+      ),
     },
   }),
   lines({

@@ -4,6 +4,16 @@ import { byRule, decided, passed, perSecond, rejected, series, share } from "../
 export const whom: readonly Panel[] = [
   row("Whom, and by which rule?"),
   lines({
+    title: "Decisions by result",
+    description:
+      "Everything that rules decided, stacked. A request under several rules counts once for each, so this may be more than the requests above. Purple would be rejected by a shadow rule.",
+    unit: "ops",
+    width: 24,
+    stacked: true,
+    byResult: true,
+    queries: { "{{result}}": perSecond("requests", {}, ["result"]) },
+  }),
+  lines({
     title: "Rejected by rule",
     description: "Which rule rejects. Select the rule above to see the rest of this page for it alone.",
     unit: "reqps",

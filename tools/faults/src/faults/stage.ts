@@ -60,7 +60,8 @@ class Witness {
 
   readonly onEvent = (event: FloodgateEvent): void => {
     if (event.type === "breaker") this.breaker = event.state;
-    if (!("decision" in event) || event.type === "refunded" || event.type === "settled" || event.name !== clientLimit) return;
+    if (!("decision" in event && "key" in event) || event.type === "refunded" || event.type === "settled" || event.name !== clientLimit)
+      return;
     const known = this.#decisions.get(event.key);
     if (known === undefined) this.#decisions.set(event.key, [event.decision]);
     else known.push(event.decision);

@@ -1,10 +1,10 @@
 import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, latency, moment, percent, plural, rate } from "@floodgate/pages/format";
-import type { Overview, StoreInfo } from "../../contract.js";
-import { countsOf } from "../history.js";
+import { type Counts, type History, type Overview, type StoreInfo, wholeRequests } from "../../contract.js";
+import { countsAt, countsOf } from "../history.js";
 import type { Model } from "../model.js";
-import { rejectedIn, requestsIn } from "../results.js";
+import { rejectedIn, requestsIn, withoutStoreIn } from "../results.js";
 import { rangeWords, type Section } from "./section.js";
 import { isWell, slowest } from "./stores.js";
 
@@ -12,7 +12,7 @@ import { isWell, slowest } from "./stores.js";
 export function answer(model: Model): Section {
   const headline = h("h1", { class: "headline" });
   const detail = h("p", { class: "detail quiet" });
-  const perSecond = figure("Decisions per second");
+  const perSecond = figure("Requests per second");
   const limited = figure("Rejected");
   const busiest = figure("Busiest second");
   const store = figure("Store");
@@ -37,23 +37,23 @@ export function answer(model: Model): Section {
       const counts = countsOf(history);
       const requests = requestsIn(counts);
       const rejected = rejectedIn(counts);
-      say(headline, headlineOf(overview, requests, rejected, counts["shadow-limited"] ?? 0, counts.degraded ?? 0));
+      say(headline, headlineOf(overview, requests, rejected, wouldReject(history), withoutStoreIn(counts)));
       fill(detail, ...detailOf(model, requests, during));
       const seconds = (history.points * history.stepMs) / 1000;
       // A process that is younger than the range has not had the whole range.
       const lived = Math.min(seconds, Math.max(1, (history.startMs + seconds * 1000 - overview.scope.sinceMs) / 1000));
       perSecond.show(rate(requests / lived), `on average ${during}`);
-      limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${count(requests)} decisions`);
+      limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${plural(requests, "request")}`);
       const peak = busiestOf(model);
       busiest.show(
         peak === undefined ? "–" : count(peak.count),
-        peak === undefined ? during : `decisions at ${moment(peak.secondMs, model.now())}`,
+        peak === undefined ? during : `requests at ${moment(peak.secondMs, model.now())}`,
       );
       showStores(store, overview.stores);
       fill(scope, ...scopeOf(overview, model.now()));
       processes.element.hidden = overview.scope.kind === "process";
       processes.show(() => ({
-        columns: ["Process", "Counts since", "Decisions in the last second"],
+        columns: ["Process", "Counts since", "Requests in the last second"],
         rows: overview.instances.map(({ name, self, sinceMs, perSecond: last }) => [
           `${visible(name)}${self ? ", this one" : ""}`,
           moment(sinceMs, model.now()),
@@ -100,15 +100,14 @@ function detailOf(model: Model, requests: number, during: string): (Node | strin
     if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send your app a request: it shows here within a second."];
     return ["This process has no limiter yet. Add ", h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'), " to your app."];
   }
-  const degraded = countsOf(history).degraded ?? 0;
-  const without = degraded === 0 ? "" : ` ${count(degraded)} of ${count(requests)} decisions were made without the store.`;
+  const whole = countsOf(history);
+  const without = withoutStore(whole, requests);
   const worst = history.rules
+    .filter(({ rule }) => rule !== wholeRequests)
     .map(({ rule }) => ({ rule, counts: countsOf(history, rule) }))
     .filter(({ counts }) => rejectedIn(counts) > 0)
     .sort((a, b) => rejectedIn(b.counts) - rejectedIn(a.counts));
-  // What was decided without the store may have been rejected for that reason.
-  if (worst.length === 0 && degraded > 0) return [`No limit rejected a request ${during}.${without}`];
-  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.`];
+  if (worst.length === 0) return [`All ${plural(requests, "request")} ${during} passed.${without}`];
   const parts = worst
     .slice(0, 2)
     .flatMap(({ rule, counts }, i) => [
@@ -125,13 +124,30 @@ function detailOf(model: Model, requests: number, during: string): (Node | strin
   ];
 }
 
+/** How many requests were decided without the store, and how. */
+function withoutStore(counts: Counts, requests: number): string {
+  const all = withoutStoreIn(counts);
+  if (all === 0) return "";
+  const parts = (
+    [
+      ["failed-open", "passed uncounted"],
+      ["failed-closed", "were rejected"],
+      ["fallback-allowed", "passed by the fallback"],
+      ["fallback-limited", "were rejected by the fallback"],
+    ] as const
+  ).flatMap(([id, words]) => ((counts[id] ?? 0) > 0 ? [`${count(counts[id] ?? 0)} ${words}`] : []));
+  return ` ${count(all)} of ${plural(requests, "request")} were decided without the store: ${parts.join(", ")}.`;
+}
+
+/** How often rules in shadow mode would have rejected a request. */
+const wouldReject = (history: History): number =>
+  history.rules.reduce((sum, { rule }) => sum + (countsOf(history, rule)["shadow-limited"] ?? 0), 0);
+
 function busiestOf(model: Model): { readonly secondMs: number; readonly count: number } | undefined {
   const { minute, history, range } = model;
   if (minute === undefined || history === undefined) return undefined;
   if (range !== "minute") return [...history.bursts].sort((a, b) => b.count - a.count)[0];
-  const seconds = Array.from({ length: minute.points }, (_, i) =>
-    minute.rules.reduce((sum, { series }) => sum + Object.values(series).reduce((all, counts) => all + (counts?.[i] ?? 0), 0), 0),
-  );
+  const seconds = Array.from({ length: minute.points }, (_, i) => requestsIn(countsAt(minute, i)));
   const most = Math.max(...seconds);
   return most === 0 ? undefined : { secondMs: minute.startMs + seconds.lastIndexOf(most) * minute.stepMs, count: most };
 }

@@ -1,7 +1,7 @@
 import { fill, foreign, h, say, svg, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
-import type { History, RuleInfo, SourceInfo } from "../../contract.js";
+import { type History, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
 import { countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
@@ -154,7 +154,7 @@ function totalsTable(model: Model): { readonly element: Element; update(): void 
       table.show(() => ({
         columns: ["Rule", ...results.map(({ label }) => label), "Units asked", "Units charged", "Bans"],
         rows: overview.totals.map(({ rule, counts, units, bans }) => [
-          visible(rule, 60),
+          rule === wholeRequests ? "All requests, each once" : visible(rule, 60),
           ...results.map(({ id }) => count(counts[id] ?? 0)),
           count(units.asked),
           count(units.charged),
@@ -171,8 +171,8 @@ const steps = 60;
 
 /** A rule's requests over the range in little. At the floor are those that were rejected, above them those that a shadow rule would reject. */
 export function sparkLine(history: History, rule: string): SVGElement {
-  const rejected = merged(history, ["limited", "missing-key"], rule);
-  const shadow = merged(history, ["limited", "missing-key", "shadow-limited"], rule);
+  const rejected = merged(history, rejections, rule);
+  const shadow = merged(history, [...rejections, "shadow-limited"], rule);
   const all = merged(
     history,
     results.map(({ id }) => id),

@@ -79,6 +79,7 @@ const isShadow = (model: Model, rule: string): boolean =>
 function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(key: RankedKey): void } {
   const figure = h("span");
   const shadow = h("span");
+  const mark = h("span", { class: "tag hot" });
   const sure = h("span", { class: "sure" });
   const unsure = h("span", { class: "unsure" });
   const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(key.key));
@@ -89,7 +90,7 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
     h(
       "th",
       { scope: "row" },
-      h("span", { class: "row who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow)),
+      h("span", { class: "row who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow), mark),
       h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
     ),
     h("td", { class: "number" }, figure),
@@ -99,6 +100,8 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
     update(now) {
       say(figure, now.error === 0 ? count(now.count) : `${count(now.count - now.error)} to ${count(now.count)}`);
       say(shadow, now.shadow ? " (shadow)" : "");
+      mark.hidden = now.blocked === undefined;
+      say(mark, now.blocked === undefined ? "" : now.blocked.kind === "ban" ? "banned" : "blocked");
       sure.style.width = `${(100 * (now.count - now.error)) / now.most}%`;
       unsure.style.width = `${(100 * now.error) / now.most}%`;
     },

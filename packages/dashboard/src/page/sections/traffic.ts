@@ -2,7 +2,7 @@ import { Chart, type Frame } from "@floodgate/pages/chart";
 import { fill, h, say, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/pages/format";
-import type { Counts, History } from "../../contract.js";
+import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
@@ -54,7 +54,7 @@ export function traffic(model: Model): Section {
     layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5, alwaysLined: true }],
   });
   const requestsTable = new FiguresTable("Requests by result");
-  const note = h("p", { class: "small quiet" }, "A request counts once under each rule that it meets.");
+  const note = h("p", { class: "small quiet" }, "Each request counts once, whatever the number of rules that it meets.");
   const requestsFigure = h("figure", { "aria-label": "Requests per second" }, requests.element);
   const shareFigure = h("figure", { "aria-label": "Share rejected" }, h("figcaption", {}, h("h3", {}, "Share rejected")), share.element);
   const empty = h("p", { class: "empty quiet" });
@@ -69,10 +69,9 @@ export function traffic(model: Model): Section {
       choice.update();
       if (shown.history === history && shown.rule === rule) return;
       shown = { history, rule };
-      const several = rule === undefined && history.rules.length > 1;
+      const several = rule === undefined && history.rules.length > 2;
       note.hidden = !several;
-      // One request is decided once by each rule that it meets.
-      const name = several ? "Decisions per second" : "Requests per second";
+      const name = "Requests per second";
       say(heading, name);
       const sum = countsOf(history, rule);
       const none = requestsIn(sum) === 0;
@@ -98,7 +97,11 @@ function ruleChoice(model: Model): { readonly element: HTMLElement; update(): vo
     element: h("div", { class: "end row" }, h("label", { for: "traffic-rule" }, "Rule"), " ", select),
     update() {
       const now = [
-        ...new Set([...(model.overview?.rules ?? []).map(({ name }) => name), ...(model.history?.rules ?? []).map(({ rule }) => rule)]),
+        ...new Set(
+          [...(model.overview?.rules ?? []).map(({ name }) => name), ...(model.history?.rules ?? []).map(({ rule }) => rule)].filter(
+            (name) => name !== wholeRequests,
+          ),
+        ),
       ];
       if (now.join("\n") !== names.join("\n") || select.options.length === 0) {
         names = now;
@@ -119,7 +122,7 @@ function frameOf(history: History, rule: string | undefined): Frame {
   const layers = results.map(({ id }) =>
     seriesOf(history, id, rule).map((figure, i) => {
       sums[i] = (sums[i] ?? 0) + figure;
-      if (id === "limited" || id === "missing-key") rejected[i] = (rejected[i] ?? 0) + figure;
+      if (rejections.includes(id)) rejected[i] = (rejected[i] ?? 0) + figure;
       return (sums[i] ?? 0) * perSecond;
     }),
   );
