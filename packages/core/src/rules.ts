@@ -8,7 +8,7 @@ export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
 export { toPolicy } from "./algorithms/policy.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
-export type { OptionDescription, OptionDescriptions } from "./algorithms/options.js";
+export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
 export { algorithms, describePolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
 export { containEveryAddress } from "./requests/every-address.js";

@@ -1,4 +1,4 @@
-import { algorithms, type OptionDescription } from "@floodgate/core/rules";
+import { descriptions, type OptionDescription } from "@floodgate/core/rules";
 import * as z from "zod/mini";
 
 /**
@@ -77,7 +77,7 @@ function optionSchema(option: string, { type, least, example, description }: Opt
 }
 
 /** The options of each algorithm, as core describes them. */
-const shapes = Object.entries(algorithms).map(([algorithm, { description, options }]) => {
+const shapes = Object.entries(descriptions).map(([algorithm, { description, options }]) => {
   const entries = Object.entries<OptionDescription>(options);
   const shape = entries.map(([option, described]) => {
     const schema = optionSchema(option, described);
@@ -86,7 +86,7 @@ const shapes = Object.entries(algorithms).map(([algorithm, { description, option
   return { algorithm, description, entries, shape: Object.fromEntries(shape) };
 });
 
-const { limit: limitOption, window: windowOption } = algorithms["sliding-window-counter"].options;
+const { limit: limitOption, window: windowOption } = descriptions["sliding-window-counter"].options;
 const limit = optionSchema("limit", limitOption);
 const window = optionSchema("window", windowOption);
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { algorithms, checkRules, type OptionDescription } from "@floodgate/core/rules";
+import { checkRules, descriptions, type OptionDescription } from "@floodgate/core/rules";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -61,7 +61,7 @@ describe("the JSON Schema", () => {
     expect(validate(readYaml(text).value)).toBe(false);
   });
 
-  it.each(Object.entries(algorithms))("accepts %s as its options are described, and plans with its numbers", (algorithm, { options }) => {
+  it.each(Object.entries(descriptions))("accepts %s as its options are described, and plans with its numbers", (algorithm, { options }) => {
     const described = Object.entries<OptionDescription>(options);
     const written = (list: typeof described) => list.map(([option, { example }]) => `${option}: ${example}`).join(", ");
     const required = described.filter(([, { optional }]) => optional !== true);

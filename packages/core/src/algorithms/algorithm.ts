@@ -1,5 +1,4 @@
 import { FloodgateError } from "../support/errors.js";
-import type { OptionDescriptions } from "./options.js";
 import type { StateView } from "./state-view.js";
 
 /** The states of many keys in one array. Each cell is a whole number below 2^53. */
@@ -189,9 +188,8 @@ export interface Algorithm<P> {
  * An algorithm as users know it. Rules files and their schema, the command line and the share of a fallback are derived from this.
  */
 export interface AlgorithmDefinition<P extends PolicyBase, Options> {
-  /** One sentence for editors and docs. */
-  readonly description: string;
-  readonly options: OptionDescriptions<Options>;
+  /** The options that are numbers or durations. A plan may override them. */
+  readonly numbers: readonly (keyof Options & string)[];
   /** The factory. */
   readonly make: (options: Options) => P;
   /** The options from which `make` makes the same policy, without those that have their default. */

@@ -4,7 +4,6 @@ import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../suppo
 import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
 import { Calendar, type CalendarUnit, calendarUnits, type Edges, type Weekday, weekdays } from "./calendar.js";
 import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
-import { limitOption } from "./options.js";
 import { emptyView } from "./state-view.js";
 
 /** A count that restarts with each hour, day, week, month or year of a time zone. */
@@ -189,24 +188,7 @@ function isOver({ spanMs }: CalendarWindowPolicy, start: number, end: number, co
 }
 
 export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy, CalendarWindowOptions> = {
-  description: "A count that restarts with each hour, day, week, month or year of a time zone. For quotas.",
-  options: {
-    limit: limitOption,
-    per: { type: calendarUnits, example: "month", description: "The unit of the calendar." },
-    timeZone: {
-      type: "text",
-      example: "Europe/Berlin",
-      description: "The IANA time zone whose clocks and dates count. Default UTC.",
-      optional: true,
-    },
-    startsOn: {
-      type: [...weekdays, ...Array.from({ length: 31 }, (_, i) => i + 1)],
-      example: "15",
-      description:
-        "The first day of a week (default monday) or of a month (1 to 31, default 1). A month without that day begins on its last.",
-      optional: true,
-    },
-  },
+  numbers: ["limit"],
   make: calendarWindow,
   optionsOf: ({ limit, per, timeZone, startsOn }) => ({
     limit,

@@ -18,7 +18,6 @@ import {
   unitsBefore,
   unitsOf,
 } from "./held-units.js";
-import { limitOption } from "./options.js";
 import { emptyView } from "./state-view.js";
 
 /** A slot for each request in flight. */
@@ -131,15 +130,7 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
 };
 
 export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, ConcurrencyOptions> = {
-  description: "The number of requests in flight. A slot is given back when its request ends.",
-  options: {
-    limit: { ...limitOption, example: "10", description: `The most requests at once, up to ${mostHeld}. 0 rejects every request.` },
-    hold: {
-      type: "duration",
-      example: "30s",
-      description: "After what time a slot comes back that is neither given back nor renewed, because its process died.",
-    },
-  },
+  numbers: ["limit", "hold"],
   make: concurrency,
   optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
   share: ({ limit, holdMs }, part) => concurrency({ limit: part(limit), hold: durationText(holdMs) }),

@@ -3,7 +3,6 @@ import { checkOptions, quotaNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 import { decision } from "./decision.js";
-import { limitOption, windowOption } from "./options.js";
 import { emptyView, type WindowsView } from "./state-view.js";
 
 /** A count that restarts at every whole multiple of the window. */
@@ -128,8 +127,7 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
 };
 
 export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, FixedWindowOptions> = {
-  description: "A count that restarts with each window. The cheapest algorithm.",
-  options: { limit: limitOption, window: windowOption },
+  numbers: ["limit", "window"],
   make: fixedWindow,
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
   share: ({ limit, windowMs }, part) => fixedWindow({ limit: part(limit), window: durationText(windowMs) }),

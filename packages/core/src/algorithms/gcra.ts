@@ -1,7 +1,6 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import type { AlgorithmDefinition, PolicyBase } from "./algorithm.js";
-import { limitOption, windowOption } from "./options.js";
 import { type Rate, rateOf } from "./rate.js";
 import { smoothBucket } from "./smooth-bucket.js";
 
@@ -51,12 +50,7 @@ export function gcra(options: GcraOptions): GcraPolicy {
 }
 
 export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = {
-  description: "A constant rate with room for a burst.",
-  options: {
-    limit: limitOption,
-    window: windowOption,
-    burst: { type: "whole number", example: "20", description: "The maximum number of units at once. Default: the limit.", optional: true },
-  },
+  numbers: ["limit", "window", "burst"],
   make: gcra,
   optionsOf(policy) {
     const { limit, windowMs, burst } = policy;

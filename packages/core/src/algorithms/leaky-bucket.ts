@@ -4,7 +4,6 @@ import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { decision } from "./decision.js";
-import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import {
   AMOUNT,
@@ -198,19 +197,7 @@ function keep(policy: LeakyBucketPolicy, cells: Cells, at: number, backlog: numb
 }
 
 export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = {
-  description: "A queue that drains at a constant rate. It delays requests, and rejects them when it is full.",
-  options: {
-    capacity: capacityOption,
-    leak: { type: "whole number", example: "5", description: "The number of requests that leave the queue per `every`." },
-    every: everyOption,
-    maxDelayMs: {
-      type: "whole number",
-      least: 0,
-      example: "5000",
-      description: "The maximum wait in milliseconds. A request that would wait longer is rejected.",
-      optional: true,
-    },
-  },
+  numbers: ["capacity", "leak", "every", "maxDelayMs"],
   make: leakyBucket,
   optionsOf,
   share: (policy, part, processes) =>

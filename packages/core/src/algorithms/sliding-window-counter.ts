@@ -12,7 +12,6 @@ import {
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { decision } from "./decision.js";
-import { limitOption, windowOption } from "./options.js";
 import { emptyView, type WindowView } from "./state-view.js";
 
 /** Counts of a few sub-windows. The one that is leaving the window counts in proportion to the part that is still inside. */
@@ -305,24 +304,7 @@ function wait(
 }
 
 export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCounterPolicy, SlidingWindowCounterOptions> = {
-  description: "Counts of sub-windows. Estimates a sliding window with little memory.",
-  options: {
-    limit: limitOption,
-    window: windowOption,
-    buckets: {
-      type: "whole number",
-      example: "6",
-      description: "How many equal parts the window is divided into: more parts are more exact. Default 1.",
-      optional: true,
-    },
-    strict: {
-      type: "flag",
-      example: "true",
-      description:
-        "Whether the oldest part counts in full until it has left the window, so that no window holds more than the limit. Default false.",
-      optional: true,
-    },
-  },
+  numbers: ["limit", "window", "buckets"],
   make: slidingWindowCounter,
   optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
   share: ({ limit, windowMs, buckets, strict }, part) =>

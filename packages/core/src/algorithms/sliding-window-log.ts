@@ -3,7 +3,6 @@ import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
 import { decision } from "./decision.js";
-import { limitOption, windowOption } from "./options.js";
 import { emptyView, type LoggedUnits, mostLoggedTimes } from "./state-view.js";
 
 /** The times of the units taken. It is exact in every window. */
@@ -238,17 +237,7 @@ function append(cells: Cells, at: number, from: number, to: number, base: number
 }
 
 export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPolicy, SlidingWindowLogOptions> = {
-  description: "A log of all units in the window. Exact, but uses the most memory.",
-  options: {
-    limit: limitOption,
-    window: windowOption,
-    countRejected: {
-      type: "flag",
-      example: "true",
-      description: "Whether rejected requests count too. Default false.",
-      optional: true,
-    },
-  },
+  numbers: ["limit", "window"],
   make: slidingWindowLog,
   optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
   share: ({ limit, windowMs, countRejected }, part) =>

@@ -2,7 +2,6 @@ import { type Duration, durationText, formatDuration, parseDuration } from "../s
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type AlgorithmDefinition, checkExact, type PolicyBase } from "./algorithm.js";
 import { intervalBucket } from "./interval-bucket.js";
-import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf } from "./rate.js";
 import { smoothBucket } from "./smooth-bucket.js";
 
@@ -48,18 +47,7 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
 }
 
 export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, TokenBucketOptions> = {
-  description: "A bucket that refills at a constant rate. A burst may use all its tokens at once.",
-  options: {
-    capacity: capacityOption,
-    refill: { type: "whole number", example: "10", description: "The number of tokens added per `every`." },
-    every: everyOption,
-    style: {
-      type: ["smooth", "interval"],
-      example: "interval",
-      description: "smooth adds tokens continuously; interval adds them at the end of each `every`. Default smooth.",
-      optional: true,
-    },
-  },
+  numbers: ["capacity", "refill", "every"],
   make: tokenBucket,
   optionsOf: ({ capacity, refill, everyMs, style }) => ({ capacity, refill, every: durationText(everyMs), style }),
   share({ capacity, refill, everyMs, style }, part, processes) {

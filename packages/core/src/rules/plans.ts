@@ -29,9 +29,7 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     );
   }
   const baseOptions = optionsOf(base);
-  // Plans override numbers only.
-  const descriptions = Object.entries(definitionOf(base).options);
-  const numbers = descriptions.filter(([, { type }]) => type === "whole number" || type === "duration").map(([option]) => option);
+  const { numbers } = definitionOf(base);
   const compiled = new Map<string, Policy>();
   for (const [name, plan] of Object.entries(plans)) {
     const place = `${where}: plans.${name}`;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, test } from "vitest";
+import { descriptions, type OptionDescription } from "../../src/algorithms/descriptions.js";
 import { algorithms, allAlgorithms } from "../../src/algorithms/registry.js";
 import * as index from "../../src/index.js";
 
@@ -21,6 +22,11 @@ it.each(names)("%s is exported by its factory", (name) => {
 
 it.each(names)("%s is in the README, so that users find it", (name) => {
   expect(readFileSync(join(__dirname, "..", "..", "..", "..", "README.md"), "utf8")).toContain(`\`${factoryOf(name)}`);
+});
+
+it.each(Object.entries(descriptions))("%s describes the numbers that a plan may override as numbers and durations", (name, { options }) => {
+  const numbers = Object.entries<OptionDescription>(options).filter(([, { type }]) => type === "whole number" || type === "duration");
+  expect(algorithms[name as keyof typeof algorithms].numbers).toEqual(numbers.map(([option]) => option));
 });
 
 test("each way to decide has its own name, parameters of its policies, and cells", () => {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
 import { consumeAll, createLimiter, fixedWindow, type PolicyOptions } from "../../src/index.js";
-import { algorithms, type OptionDescription, toPolicy } from "../../src/rules.js";
+import { descriptions, type OptionDescription, toPolicy } from "../../src/rules.js";
 import { FaultyStore } from "../faulty-store.js";
 import { describe, it, type LimitSetup, later, type RequestView, self } from "./app.js";
 
 expectWarnings("FLOODGATE_LIMIT_OF_ZERO");
 
 /** A limit of 0 in every algorithm, with and without its optional options, as the examples of their descriptions show them. */
-const zeros = Object.entries(algorithms).flatMap(([algorithm, { options }]) =>
+const zeros = Object.entries(descriptions).flatMap(([algorithm, { options }]) =>
   [true, false].map((whole) => {
     const described = Object.entries<OptionDescription>(options).filter(([, { optional }]) => whole || optional !== true);
     return Object.fromEntries([["algorithm", algorithm], ...described.map(([option, description]) => [option, zeroOf(description)])]);

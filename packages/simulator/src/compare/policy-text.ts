@@ -1,5 +1,5 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
-import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
+import { type AlgorithmDefinition, algorithms, descriptions, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
 /**
  * The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota, and a log does not say when a
@@ -7,16 +7,15 @@ import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, 
  */
 export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
 
-type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
-
-/** How an algorithm is described to users: its options and their words. */
-export function definitionOf(algorithm: Policy["algorithm"]): Definition {
-  return algorithms[algorithm] as unknown as Definition;
+/** The options of an algorithm, with their words for users. */
+export function describedOptions(algorithm: Policy["algorithm"]): Readonly<Record<string, OptionDescription>> {
+  return descriptions[algorithm].options;
 }
 
 /** The options of a policy as a rules file writes them. */
 export function optionsOf(policy: Policy): Record<string, string | number | boolean> {
-  const own = Object.entries(definitionOf(policy.algorithm).optionsOf(policy)).filter(([, value]) => value !== undefined);
+  const { optionsOf } = algorithms[policy.algorithm] as unknown as AlgorithmDefinition<Policy, Record<string, unknown>>;
+  const own = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined);
   return Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value as string | number | boolean)]));
 }
 
@@ -74,7 +73,7 @@ export function parsePolicy(text: string): Policy {
     );
   }
   const algorithm = named ?? "sliding-window-counter";
-  const descriptions = definitionOf(algorithm).options;
+  const options = describedOptions(algorithm);
   const given: Record<string, unknown> = {};
   const set = (option: string, value: unknown): void => {
     if (option in given) throw invalid(`${where} says \`${option}\` twice. ${example}`);
@@ -84,23 +83,23 @@ export function parsePolicy(text: string): Policy {
   for (const word of named === undefined ? words : words.slice(1)) {
     const [, units, length] = /^(\d+)\/(\d*(?:ms|s|m|h|d))$/.exec(word) ?? [];
     const [, option, value] = /^(\w+)=(.+)$/.exec(word) ?? [];
-    const choice = Object.keys(descriptions).find((name) => name === word || [descriptions[name]?.type].flat().includes(word));
+    const choice = Object.keys(options).find((name) => name === word || [options[name]?.type].flat().includes(word));
     if (units !== undefined && length !== undefined) {
-      const [counted, duration] = rateOptions(descriptions);
+      const [counted, duration] = rateOptions(options);
       set(counted, Number(units));
       set(duration, /^\d/.test(length) ? length : `1${length}`);
     } else if (/^\d+$/.test(word)) numbers.push(Number(word));
-    else if (option !== undefined && value !== undefined) set(option, optionValue(value, descriptions[option]));
+    else if (option !== undefined && value !== undefined) set(option, optionValue(value, options[option]));
     else if (choice !== undefined) set(choice, choice === word ? true : word);
     else throw invalid(`${where}: ${JSON.stringify(word)} is neither a rate (100/1m), nor a number, nor an option. ${example}`);
   }
-  const open = Object.keys(descriptions).filter((name) => descriptions[name]?.type === "whole number" && !(name in given));
+  const open = Object.keys(options).filter((name) => options[name]?.type === "whole number" && !(name in given));
   for (const number of numbers) {
     const option = open.shift();
     if (option === undefined) throw invalid(`${where}: ${algorithm} has no option for the number ${number}. ${example}`);
     set(option, number);
   }
-  if (!(rateOptions(descriptions)[1] in given)) throw invalid(`${where} has no rate. ${example}`);
+  if (!(rateOptions(options)[1] in given)) throw invalid(`${where} has no rate. ${example}`);
   return toPolicy(where, { algorithm, ...given });
 }
 
