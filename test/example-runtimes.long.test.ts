@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "vitest";
-import { allRuns } from "./runs.js";
 
 // One app of Hono and one of Request and Response on every runtime: started as users start them, and tested with the same requests.
 
@@ -100,10 +99,7 @@ async function inOneWindow(visit: (from: string) => Promise<void>): Promise<void
   }
 }
 
-/** Hono runs on the other runtimes in `npm run test:long`. */
-const tested = apps.filter(([example, runtime]) => allRuns || example === "fetch" || runtime === "Node");
-
-describe.each(tested)("the example %s on %s", (example, _, command) => {
+describe.each(apps)("the example %s on %s", (example, _, command) => {
   it("gives the answers that it gives everywhere", { timeout: 60_000 }, async () => {
     await withExample(example, command, async (url) => {
       await inOneWindow(async (from) => {

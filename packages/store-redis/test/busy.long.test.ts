@@ -3,7 +3,6 @@ import type { AddressInfo } from "node:net";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter, slidingWindowCounter } from "@floodgate/core";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { allRuns } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 
@@ -48,10 +47,7 @@ async function answers(limiter: Limiter<"async">, requests: number, handlerMs: n
   return counts;
 }
 
-/** The other libraries are older versions of these. */
-const some = Object.entries(libraries).filter(([library]) => allRuns || library.endsWith(" 6"));
-
-describe.each(some)("a busy process with %s", (library, { connect }) => {
+describe.each(Object.entries(libraries))("a busy process with %s", (library, { connect }) => {
   let connected: Connected;
   beforeEach(async () => {
     connected = await connect(server.port);
@@ -60,9 +56,9 @@ describe.each(some)("a busy process with %s", (library, { connect }) => {
 
   it.each([2, 40])("allows exactly the limit and reports no store error when each handler blocks for %i ms", async (handlerMs) => {
     // A load of a second or two, which is many timeouts.
-    const limit = handlerMs > 10 ? (allRuns ? 50 : 25) : 100;
+    const limit = handlerMs > 10 ? 50 : 100;
     const policies = [fixedWindow({ limit, window: "365d" }), slidingWindowCounter({ limit, window: "365d" })];
-    for (const policy of allRuns && handlerMs < 10 ? policies : policies.slice(1)) {
+    for (const policy of handlerMs < 10 ? policies : policies.slice(1)) {
       const events: FloodgateEvent[] = [];
       const limiter = createLimiter({
         name: `${library} ${handlerMs} ${policy.stateKind}`,
