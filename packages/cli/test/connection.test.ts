@@ -1,20 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { join } from "node:path";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { allRuns } from "../../../test/runs.js";
 import { withRedis } from "../src/redis.js";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
-import { floodgateProcess, floodgateWithOutput } from "./process.js";
 
 const { path, write } = tempFolder();
 const file = write("limits.yaml", limits);
 
-describe("the command's process", () => {
+describe("a Redis with a password", () => {
   let server: RedisServer;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
@@ -23,34 +19,6 @@ describe("the command's process", () => {
     env = { FLOODGATE_REDIS: `redis://:s3cret@127.0.0.1:${server.port}` };
   });
   afterAll(() => server.stop());
-
-  it("runs each command and exits by itself", async () => {
-    if (allRuns)
-      expect(await floodgateProcess(["check", "-"], { input: limits })).toEqual({ code: 0, out: "stdin: 3 rules, no problems\n", err: "" });
-    expect(await floodgateProcess(["push", file], { env })).toMatchObject({ code: 0, out: expect.stringMatching(/version 1\n$/) });
-    expect(await floodgateProcess(["pull"], { env })).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 1\n" });
-    const target = ["--rule", "posts", "--key", "42"];
-    if (allRuns)
-      expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({
-        code: 0,
-        out: expect.stringContaining("not blocked"),
-      });
-    expect(await floodgateProcess(["reset", ...target], { env })).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/^Before: .*After: /s),
-    });
-  });
-
-  it("exits with 1 if refused, 2 without Redis, 64 for invalid arguments, without a stack", async () => {
-    const all = await Promise.all([
-      floodgateProcess(["check", "-"], { input: "rules: 1" }),
-      floodgateProcess(["pull", "--rules-key", "none"], { env }),
-      floodgateProcess(["pull", "--redis", "redis://127.0.0.1:1"]),
-      floodgateProcess(["pul"]),
-    ]);
-    expect(all.map(({ code }) => code)).toEqual([1, 1, 2, 64]);
-    for (const { out, err } of all) expect(out + err).not.toMatch(/^\s+at /m);
-  });
 
   it.each([
     ["redis://:wr0ng@", "refuses: WRONGPASS"],
@@ -76,34 +44,6 @@ test("check does not wait for a pipe", async () => {
     code: 64,
     out: "",
     err: `floodgate: ${pipe} cannot be read: it is not a regular file. Write - for standard input.\n`,
-  });
-});
-
-test("serve and gateway are loaded only for their own commands", () => {
-  const script = `require(${JSON.stringify(join(__dirname, "../dist/index.js"))}); console.log(Object.keys(require.cache).filter((file) => /gateway/.test(file)).length)`;
-  expect(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" })).toBe("0\n");
-});
-
-describe("a process with an output", () => {
-  // A file that is open for reading only.
-  let readOnly: number;
-  beforeAll(() => {
-    readOnly = openSync(file, "r");
-  });
-  afterAll(() => closeSync(readOnly));
-
-  it.each([[["check", file]], [["--help"]]])("that cannot be written exits with 74: %o", async (args) => {
-    const { code, err } = await floodgateWithOutput(args, { out: readOnly });
-    expect(err).toMatch(/^floodgate: standard output cannot be written: .+\n$/);
-    expect(code).toBe(74);
-  });
-
-  it("that nobody reads exits as usual", async () => {
-    expect(await floodgateWithOutput(["check", file], {})).toEqual({ code: 0, err: "" });
-  });
-
-  it("for errors that cannot be written exits as usual", async () => {
-    expect(await floodgateWithOutput(["chek"], { err: readOnly })).toEqual({ code: 64, err: "" });
   });
 });
 
