@@ -44,12 +44,17 @@ beforeAll(async () => {
       "@hono/node-server": "^2.0.0",
       ioredis: "^6.0.0",
       koa: "^3.0.0",
+      // Nest 12 is ES modules only, which Jest and types of CommonJS cannot load. The tests of the package use it.
+      "@nestjs/common": "^11.0.0",
+      "@nestjs/core": "^11.0.0",
+      pg: "^8.0.0",
       redis: "^6.0.0",
       "@opentelemetry/api": "^1.9.0",
       "prom-client": "^15.1.0",
       supertest: "^7.0.0",
       "@types/express": "^5.0.0",
       "@types/koa": "^3.0.0",
+      "@types/pg": "^8.0.0",
       // That of @types/koa: the next one has types of its own, other ones.
       "content-disposition": "^1.0.0",
       "@types/node": "^20.19.0",
@@ -71,6 +76,7 @@ afterAll(async () => {
 const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/rules": ["schema.json", "dist/LICENSE-zod"],
   "@floodgate/store-redis": ["dist/LICENSE-lru-cache"],
+  "@floodgate/store-database": ["dist/LICENSE-lru-cache"],
   "@floodgate/gateway": ["gateways/apache.lua", "gateways/haproxy.lua"],
   "@floodgate/simulator": ["dist/report.html"],
   "@floodgate/dashboard": ["dist/page.html"],
@@ -355,7 +361,7 @@ describe("types", { timeout: 180_000 }, () => {
     ["esnext", "bundler"],
   ])("resolve with module %s and moduleResolution %s, in the consumers and the READMEs", async (module, moduleResolution) => {
     const checked = { strict: true, skipLibCheck: false, skipDefaultLibCheck: true };
-    const compilerOptions = { module, moduleResolution, target: "es2022", noEmit: true, ...checked };
+    const compilerOptions = { module, moduleResolution, target: "es2022", noEmit: true, experimentalDecorators: true, ...checked };
     write(`tsconfig.${moduleResolution}.json`, { compilerOptions, include: ["consumer.*", "readme-*"] });
     await run(bin("tsc"), ["-p", `tsconfig.${moduleResolution}.json`]);
   });

@@ -164,8 +164,12 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
           if (outer !== undefined) response.once("finish", () => outer((header) => response.get(header)));
           next();
         });
-      } else if (outer !== undefined) {
-        adapter.getInstance().addHook("onResponse", async (_request: Any, reply: Any) => outer((header) => reply.getHeader(header)));
+      } else {
+        // Without a parser Fastify answers with an error. This one reads nothing, as Express does.
+        adapter.getInstance().addContentTypeParser("application/octet-stream", (_request: Any, _payload: Any, done: Any) => done(null));
+        if (outer !== undefined) {
+          adapter.getInstance().addHook("onResponse", async (_request: Any, reply: Any) => outer((header) => reply.getHeader(header)));
+        }
       }
 
       class Errors extends BaseExceptionFilter {
