@@ -5,7 +5,7 @@ import { conformsOnRedis } from "./conformance.js";
 
 /** Debian has Valkey since 13. */
 function hasPackage(): boolean {
-  return execFileSync("apt-cache", ["policy", "valkey-tools"], { encoding: "utf8" }).includes("Candidate: ");
+  return /Candidate: \d/.test(execFileSync("apt-cache", ["policy", "valkey-tools"], { encoding: "utf8" }));
 }
 
 describe("Valkey", async () => {
