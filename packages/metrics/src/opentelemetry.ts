@@ -48,7 +48,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): () => void {
   return exporters.use(provider, () => new OpenTelemetryExporter(provider, maxRules));
 }
 
-/** How often an exporter looks for the global provider, as long as there is none and no event comes. */
+/** How often an exporter looks for the global provider, until there is one or an event comes. */
 const lookEveryMs = 1000;
 
 class OpenTelemetryExporter implements Running {

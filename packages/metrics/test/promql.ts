@@ -17,7 +17,7 @@ export function metricsIn(query: string): UsedMetric[] {
 
 /**
  * The instrument that has a series.
- * @throws Error if there is none in the table.
+ * @throws Error if the table has no such metric.
  */
 export function instrumentOf(name: string): Instrument {
   const instrument = Object.values(instruments).find((one) => namesOf(one).includes(name));

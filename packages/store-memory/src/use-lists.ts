@@ -21,7 +21,7 @@ export class UseLists {
     this.#slots = slots;
   }
 
-  /** The key that came first of those in the lowest class, or -1 if there is none. */
+  /** The key that came first of those in the lowest class, or -1 if all lists are empty. */
   get first(): number {
     while (this.#lowest < use.blocked && this.#heads[this.#lowest] === none) this.#lowest++;
     return this.#lowest < use.blocked ? (this.#heads[this.#lowest] as number) : none;

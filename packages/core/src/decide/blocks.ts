@@ -64,7 +64,7 @@ export function liftBanIn(cells: Cells, at: number): void {
   cells[at + BAN + 1] = 0;
 }
 
-/** For stores: the block or the ban that turns the key away, whichever lasts longer; undefined if there is none. */
+/** For stores: the block or the ban that turns the key away, whichever lasts longer. Undefined if the key is free. */
 export function keyBlockIn(cells: Cells, at: number, nowMs: number): KeyBlock | undefined {
   const blockMs = leftIn(cells, at + BLOCK, nowMs);
   const banMs = leftIn(cells, at + BAN, nowMs);
