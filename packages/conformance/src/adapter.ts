@@ -19,6 +19,7 @@ import { type LeftOut, type Runner, runGroups } from "./groups.js";
 
 export type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Reply, RequestView, Running, Setup, Step } from "./adapter/adapter.js";
 export { andThen, forRequests, madeAnew } from "./adapter/options.js";
+export { requestServer } from "./adapter/request-server.js";
 export type { LeftOut, Runner } from "./groups.js";
 
 /** The subjects of the suite. */

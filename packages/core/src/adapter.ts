@@ -40,7 +40,7 @@ export { decisionOf, type RequestContext } from "./requests/request-context.js";
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { answeredBy, missingHeaders, turnOf, type WebResponse, whenRead } from "./responses/web-response.js";
+export { answeredBy, missingHeaders, turnOf, type WebResponse, WebResponseEnd } from "./responses/web-response.js";
 export { HeldRequests } from "./responses/held-requests.js";
 
 // Events

@@ -1,17 +1,18 @@
 import type { Decision } from "@floodgate/core";
 import {
-  type Afterwards,
+  clientClosedRequest,
   edgeAddress,
   type Header,
   missingHeaders,
   type Outcome,
   outgoingOf,
   type PossiblePath,
+  type Promised,
   type RequestReader,
   sentPath,
   socketAddress,
+  WebResponseEnd,
   whenEnded,
-  whenRead,
 } from "@floodgate/core/adapter";
 
 /**
@@ -81,22 +82,35 @@ function address({ request, context }: FetchRequest): string | undefined {
 export class Check implements Checked {
   readonly response: Response | undefined;
   readonly decision: Decision | undefined;
-  readonly #request: Request;
   readonly #headers: readonly Header[];
-  readonly #sent: Outcome["afterResponse"];
   readonly #keepAlive: KeepAlive;
+  /** Undefined if nothing is to do then, or if Node reports the end of the response. */
+  readonly #end: WebResponseEnd | undefined;
+  /** Settles when the response is over and what is to do then is done. */
+  readonly #over: Promise<unknown> = Promise.resolve();
 
   /** @param response the answer to a rejected request. */
   constructor({ request, context }: FetchRequest, outcome: Outcome, response: Response | undefined, keepAlive: KeepAlive) {
     const { headers, decision, afterResponse } = outcome;
     this.response = response && withHeaders(response, headers);
     this.decision = decision;
-    this.#request = request;
     this.#headers = headers;
     this.#keepAlive = keepAlive;
-    const outgoing = afterResponse && outgoingOf(request, context);
-    if (outgoing === undefined) this.#sent = afterResponse;
-    else whenEnded(outgoing, afterResponse as Afterwards);
+    if (afterResponse === undefined) return;
+    const outgoing = outgoingOf(request, context);
+    if (outgoing !== undefined) {
+      whenEnded(outgoing, afterResponse);
+      return;
+    }
+    let over: (work: Promised<unknown>) => void;
+    this.#over = new Promise((resolve) => {
+      over = resolve;
+    });
+    this.#end = new WebResponseEnd(request, (status) => {
+      over(afterResponse(status));
+      // The runtime may cancel the handler, so `finish` may never be called.
+      if (status === clientClosedRequest) keepAlive(this.#over);
+    });
   }
 
   get headers(): Headers {
@@ -107,17 +121,10 @@ export class Check implements Checked {
 
   finish<R extends Response | undefined>(response: R): R {
     const answer = response && withHeaders(response, this.#headers);
-    const sent = this.#sent;
-    if (sent === undefined) return answer as R;
-    let watched = answer;
-    this.#keepAlive(
-      new Promise((resolve) => {
-        const ended = (status: number): void => resolve(sent(status));
-        if (answer === undefined) ended(500);
-        else watched = whenRead(this.#request, answer, ended);
-      }),
-    );
-    return watched as R;
+    if (this.#end === undefined) return answer as R;
+    this.#keepAlive(this.#over);
+    const watched = this.#end.watch(answer ?? new Response(null, { status: 500 }));
+    return (answer && watched) as R;
   }
 }
 

@@ -1,16 +1,28 @@
-import { type Afterwards, outgoingOf, whenEnded, whenRead } from "@floodgate/core/adapter";
+import { type Afterwards, outgoingOf, WebResponseEnd, whenEnded } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 
 /**
  * Calls `sent` with the status of a response once it was sent, or with 499 if the client disconnected before. On Node that is when its
  * response closes; elsewhere when the body was read to its end or the request's signal is aborted.
+ * @param answer lets the request pass.
  */
-export function whenAnswered<T>(c: Context, answered: Promise<T>, sent: Afterwards): Promise<T> {
+export function whenAnswered<T>(c: Context, answer: () => Promise<T>, sent: Afterwards): Promise<T> {
   const outgoing = outgoingOf(c.req.raw, c.env);
-  if (outgoing === undefined)
-    return answered.finally(() => keepAlive(c, new Promise((resolve) => whenOver(c, (status) => resolve(sent(status))))));
-  whenEnded(outgoing, sent);
-  return answered;
+  if (outgoing !== undefined) {
+    whenEnded(outgoing, sent);
+    return answer();
+  }
+  let end: WebResponseEnd;
+  const over = new Promise((resolve) => {
+    end = new WebResponseEnd(c.req.raw, (status) => resolve(sent(status)));
+  });
+  keepAlive(c, over);
+  return answer().finally(() => {
+    // Without a response, the app's error handling will answer.
+    const { res } = c.finalized ? c : { res: new Response(null, { status: 500 }) };
+    const watched = end.watch(res);
+    if (watched !== res) c.res = watched;
+  });
 }
 
 /** Makes the runtime wait for work, if it kills unawaited work. */
@@ -23,11 +35,4 @@ function keepAlive(c: Context, work: Promise<unknown>): void {
     return;
   }
   context.waitUntil(work);
-}
-
-function whenOver(c: Context, ended: (status: number) => void): void {
-  // Without a response, the app's error handling will answer.
-  const { res } = c.finalized ? c : { res: new Response(null, { status: 500 }) };
-  const watched = whenRead(c.req.raw, res, ended);
-  if (watched !== res) c.res = watched;
 }

@@ -82,8 +82,8 @@ export function rateLimit<
     if (decision !== undefined) c.set(limit.decisionName, decision);
     setHeaders(c, headers);
     if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome) : limited(c, outcome, onLimited);
-    const answered = delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting);
-    return afterResponse === undefined ? answered : whenAnswered(c, answered, afterResponse);
+    const passed = (): ReturnType<MiddlewareHandler> => (delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting));
+    return afterResponse === undefined ? passed() : whenAnswered(c, passed, afterResponse);
   };
 
   let isHono = false;

@@ -1,6 +1,6 @@
-import { adapterConformance } from "@floodgate/conformance/adapter";
+import { adapterConformance, requestServer } from "@floodgate/conformance/adapter";
 import { describe, it } from "vitest";
 import { honoAdapter } from "./hono-app.js";
-import { requestServer } from "./request-server.js";
 
-adapterConformance({ describe, it }, honoAdapter("Hono through app.request()", requestServer));
+const adapter = honoAdapter("Hono through app.request()", (app) => requestServer((request, env) => app.request(request, undefined, env)));
+adapterConformance({ describe, it }, adapter);

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
+import { Http2Client, until } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
-import { later } from "./world.js";
+import { later, turn } from "./world.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 const wide = fixedWindow({ limit: 100, window: "1m" });
 
 /** What core's options read of a request: its method, path, headers and body. Core's own tests have the cases of each option. */
-export function functionCases({ it }: AdapterSuite): void {
+export function functionCases({ adapter, it }: AdapterSuite): void {
   it("keys read the request: by a header, a function, an async function under a name, and a tuple of method and path", async (web) => {
     for (const limit of [
       { key: "header:x-user" },
@@ -36,6 +37,19 @@ export function functionCases({ it }: AdapterSuite): void {
     assert.equal(await post({}, [1]), 500);
     assert.deepEqual(app.codes, ["FLOODGATE_INVALID_KEY"]);
   });
+
+  if (adapter.http2 === true) {
+    it("a client of HTTP/2 that disconnects before its body has arrived: nothing is charged", async (web) => {
+      const app = await web.start({ limits: [{ policy: wide }], http2: true, steps: [{ limit: 0 }, { route: "/", method: "post" }] });
+      const client = await Http2Client.connect(app.server);
+      // The body is longer than the window of HTTP/2, so most of it never leaves the client.
+      client.ask({ headers: { "content-type": "application/json" }, body: JSON.stringify({ text: "x".repeat(90_000) }) });
+      await until(() => client.accepted.bytesRead > 0, "the request");
+      await client.leave();
+      for (let i = 0; i < 5; i++) await turn();
+      assert.equal((await app.peek()).remaining, 100);
+    });
+  }
 
   it("a rule matches by method, path and header", async (web) => {
     const match = { method: ["POST", "GET"], path: "/posts/:id", header: { "X-Version": "2" } };

@@ -67,29 +67,43 @@ export function answeredBy<R extends WebResponse>(given: R | null | undefined, e
 }
 
 /**
- * Calls `ended` once the body of a response was read to its end, with the response's status, or with 499 if the client disconnected before.
- * Returns the response to send in its place.
+ * The end of the response to one request. Calls `ended` once: with the response's status when its body was read to its end, or with 499 when
+ * the client disconnects before, also while the request is handled.
  */
-export function whenRead<R extends WebResponse>({ signal, method }: WebRequest, response: R, ended: (status: number) => void): R {
-  const { body, status } = response;
-  // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
-  if (signal.aborted || body === null || body.locked || method === "HEAD") {
-    ended(signal.aborted ? clientClosedRequest : status);
-    return response;
+export class WebResponseEnd {
+  readonly #isHead: boolean;
+  #ended: ((status: number) => void) | undefined;
+
+  constructor({ signal, method }: WebRequest, ended: (status: number) => void) {
+    this.#isHead = method === "HEAD";
+    this.#ended = ended;
+    // Some servers stop reading silently. `pipeTo` has an option for this, but it waits until the chunks that it holds are read.
+    whenAborted(signal, () => this.#end(clientClosedRequest));
   }
-  // Reads one chunk ahead, so that a body of one chunk ends even if an outer middleware replaces the response and never reads it.
-  const { readable, writable } = new TransformStream({}, undefined, { highWaterMark: 1 });
-  let hasEnded = false;
-  const endOnce = (status: number): void => {
-    if (hasEnded) return;
-    hasEnded = true;
-    ended(status);
-  };
-  const left = (): void => endOnce(clientClosedRequest);
-  // Some servers stop reading silently. `pipeTo` has an option for this, but it waits until the chunks that it holds are read.
-  whenAborted(signal, left);
-  body.pipeTo(writable).then(() => endOnce(status), left);
-  return new Response(readable, response);
+
+  /** Watches the body of the response. Returns the response to send in its place. */
+  watch<R extends WebResponse>(response: R): R {
+    const { body, status } = response;
+    if (this.#ended === undefined) return response;
+    // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
+    if (body === null || body.locked || this.#isHead) {
+      this.#end(status);
+      return response;
+    }
+    // Reads one chunk ahead, so that a body of one chunk ends even if an outer middleware replaces the response and never reads it.
+    const { readable, writable } = new TransformStream({}, undefined, { highWaterMark: 1 });
+    body.pipeTo(writable).then(
+      () => this.#end(status),
+      () => this.#end(clientClosedRequest),
+    );
+    return new Response(readable, response);
+  }
+
+  #end(status: number): void {
+    const ended = this.#ended;
+    this.#ended = undefined;
+    ended?.(status);
+  }
 }
 
 /**

@@ -3,10 +3,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
 import { clientClosedRequest, whenEnded } from "@floodgate/core/adapter";
-import type { Hono } from "hono";
 
-/** A server without Hono's Node adapter: each request becomes one `app.request()`, with an address in Deno's form. */
-export function requestServer(app: Pick<Hono, "request">): Server {
+/** A server that passes nothing of Node: a request's signal tells that its client has disconnected, and the address has Deno's form. */
+export function requestServer(fetch: (request: Request, env: object) => Response | Promise<Response>): Server {
   return createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
     whenEnded(outgoing, (status) => {
@@ -17,7 +16,7 @@ export function requestServer(app: Pick<Hono, "request">): Server {
       outgoing.writeHead(400).end();
       return;
     }
-    const response = await app.request(request, undefined, { remoteAddr: { hostname: incoming.socket.remoteAddress } });
+    const response = await fetch(request, { remoteAddr: { hostname: incoming.socket.remoteAddress } });
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     // A disconnecting client ends the pipeline; that is no error.
     await pipeline(response.body === null ? [] : Readable.fromWeb(response.body as ReadableStream), outgoing).catch(() => undefined);
