@@ -21,6 +21,7 @@ export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events
 export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";
 export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
+export { statusList } from "./rules/refund-when.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
 export { decodeKey, missingKeyText } from "./limits/key.js";
 export { maskKey } from "./limits/mask-key.js";

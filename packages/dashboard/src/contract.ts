@@ -142,8 +142,8 @@ export interface RuleHistory {
 }
 
 /**
- * One minute and its busiest second, of whole requests. Over several processes, each process's busiest second is known but not the others' counts in it, so
- * `count` is at least the busiest process's and at most the sum: `atMost` is that sum.
+ * One minute and its busiest second, of whole requests. Over several processes, each process's busiest second is known, but not what the
+ * others counted in it: the true number is at least `count`, which is the busiest process's, and at most `atMost`, which is the sum.
  */
 export interface Burst {
   readonly minuteMs: number;

@@ -1,4 +1,4 @@
-import { descriptions, type OptionDescription } from "@floodgate/core/rules";
+import { descriptions, type OptionDescription, statusList } from "@floodgate/core/rules";
 import * as z from "zod/mini";
 
 /**
@@ -254,9 +254,7 @@ const rule = map(
       refundWhen: text(
         "refundWhen: 5xx,404",
         "The response statuses of requests that are refunded. 4xx does not include 499, a client that left.",
-        {
-          pattern: "^[1-5]([0-9]{2}|xx)(\\s*,\\s*[1-5]([0-9]{2}|xx))*$",
-        },
+        { pattern: statusList.source },
       ),
       headers: flag("headers: false", "Whether response headers show this limit. Default true."),
       ambiguousPath: text(

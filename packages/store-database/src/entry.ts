@@ -130,7 +130,7 @@ export class Entry {
     return inState(made, state.number);
   }
 
-  /** The state of a limit, with room for one more request; a new one if there is none, which `#keep` adds. */
+  /** The state of a limit, with room for one more request. If the key has no state yet, it is a new one, which `#keep` adds. */
   stateFor({ algorithm, policy }: Limit): State {
     const state = this.#states.get(policy.stateKind) ?? { number: 0, endsMs: 0, cells: new Float64Array(3) };
     const size = algorithm.size(policy, state.cells, 0);

@@ -1,7 +1,7 @@
 -- The blocks and bans of keys. A part of the general script: see batch.lua.
 
--- `block_names` has the key of the block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay
--- one MGET for all of them.
+-- `block_names`: for each of KEYS, the name of the Redis key that has its block.
+-- `blocks`: the values of these Redis keys, read by one MGET. It is nil if no key of the batch has a block, which is the usual case.
 local keys, block_names, blocks = #KEYS, {}, nil
 for i = 1, keys do block_names[i] = match(KEYS[i], '^.*:') .. 'blocks' end
 

@@ -2,8 +2,12 @@
 --
 -- State       layout 8 (slots) or 9 (holds): the units of all entries; then the entries in order of their ends, each an end and its units
 
--- Opens a list of units that are held for `longest` ms at most. Returns the value (empty if there is none), the offset of its first entry
--- that counts, the units from there on, the time that counts (the clock's, or the list's own), and the units before.
+-- Opens a list of units that are held for `longest` ms at most. Returns
+--   the value, which is empty if the key does not exist;
+--   the offset of the first entry that has not ended;
+--   the units from that entry on;
+--   the time: Redis's clock, or the newest time in the list if that is later;
+--   the units of the entries that have ended.
 local function open_held(key, longest)
   local value = call('GET', key) or ''
   local from, held, at, gone = 16, 0, now, 0

@@ -42,8 +42,8 @@ local function entry(key, i)
   return time, units
 end
 
--- The first entry of a range whose time (or running total) is above `bound`; `to` if there is none. It is usually near the start:
--- exponential search.
+-- The first entry of a range whose time (or running total) is above `bound`, or `to` if no entry is. That entry is usually near the start,
+-- so this is an exponential search.
 local function first_above(key, from, to, of_units, bound)
   local step, passed = 1, false
   if length > page then

@@ -24,7 +24,8 @@ local function block_times(from_text, until_text)
   return from_ms, until_ms
 end
 
--- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none.
+-- A block's value is four numbers: the start and the end of the block, then the start and the end of the ban. Two zeros mean no block, or no
+-- ban.
 local function times_of(value)
   local block_from, block_until, ban_from, ban_until = match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
   local block_start, block_end = block_times(block_from, block_until)

@@ -127,7 +127,7 @@ export class DenyCache {
   }
 
   /**
-   * Decides a request by the cached state; undefined if there is none or its wait is inexact. A returned rejection is certain.
+   * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed, or undefined if `certain`.
    */
   look({ limit, suffix, deniedMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {

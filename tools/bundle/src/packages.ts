@@ -29,6 +29,7 @@ interface Manifest {
 const workers: Readonly<Record<string, readonly string[]>> = { rules: ["parse-worker"] };
 
 const inlined: Readonly<Record<string, readonly string[]>> = {
+  dashboard: ["lru-cache"],
   rules: ["zod"],
   "store-database": ["lru-cache"],
   "store-redis": ["lru-cache"],

@@ -6,9 +6,9 @@ import { hearsAllowed } from "./listeners.js";
 import { decidingOf, isRejection, resultOf } from "./results.js";
 
 /** A request as a middleware sees it: with the last event of the request. */
-export interface ToldRequest {
-  readonly previous: ToldRequest | undefined;
-  told: RequestEvent | undefined;
+export interface RequestPass {
+  readonly previous: RequestPass | undefined;
+  emitted: RequestEvent | undefined;
 }
 
 /**
@@ -22,7 +22,7 @@ export function emitDecisions(
   checks: readonly { readonly key: string; readonly shadow?: boolean }[],
   whole: CombinedDecision,
   askedMs: number,
-  request?: ToldRequest,
+  request?: RequestPass,
 ): void {
   if (listener === undefined) return;
   if (emitEach(listener, checks, whole, askedMs)) emitDecided(listener, checks, whole, request);
@@ -49,7 +49,7 @@ export function emitDecided(
   listener: EventListener | undefined,
   checks: readonly { readonly shadow?: boolean }[],
   whole: CombinedDecision,
-  request?: ToldRequest,
+  request?: RequestPass,
 ): void {
   if (listener === undefined) return;
   const decision = decidingOf(checks, whole);
@@ -57,24 +57,24 @@ export function emitDecided(
   emitRequest(listener, isShadow ? "allowed" : (resultOf({ decision, shadow: false }) as RequestResult), decision, request);
 }
 
-/** Emits the event of a request, unless an earlier middleware has told as much. */
+/** Emits the event of a request, unless an earlier middleware has said as much. */
 export function emitRequest(
   listener: EventListener | undefined,
   result: RequestResult,
   decided: Decision | string | undefined,
-  request: ToldRequest | undefined,
+  request: RequestPass | undefined,
 ): void {
   if (listener === undefined) return;
   const rejected = isRejection(result);
   if (!rejected && !hearsAllowed(listener)) return;
   let replaces: RequestEvent | undefined;
   for (let earlier = request?.previous; earlier !== undefined && replaces === undefined; earlier = earlier.previous)
-    replaces = earlier.told;
+    replaces = earlier.emitted;
   if (replaces !== undefined && weightOf(replaces.result) >= weightOf(result)) return;
   const decision = typeof decided === "object" ? decided : undefined;
   const name = decision?.name ?? (decided as string | undefined);
   const event: RequestEvent = { type: "request", result, rejected, name, decision, replaces };
-  if (request !== undefined) request.told = event;
+  if (request !== undefined) request.emitted = event;
   listener(event);
 }
 

@@ -29,7 +29,7 @@ export function resultOf({ decision, shadow }: Pick<DecisionEvent, "decision" | 
   return decision.delayMs > 0 ? "delayed" : "allowed";
 }
 
-/** The enforced decision that decided a request, with what it means; undefined if all limits are shadows. */
+/** The decision that decided a request. A shadow rule never does, unless there are only shadow rules. */
 export function decidingOf(
   checks: readonly { readonly shadow?: boolean }[],
   { allowed, decision, all }: { readonly allowed: boolean; readonly decision: Decision; readonly all: readonly Decision[] },

@@ -310,37 +310,44 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   reset(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
-    const who = this.#who("reset", key, options);
-    const text = who.key;
+    const change = this.#keyChange("reset", key, options);
+    const text = change.key;
     return andThen<readonly PlannedLimit[], void>(this.#counted.limits(), (planned) => {
       // Plans with the same times share one count.
       const counts = new Map(planned.map(({ limit }) => [limit.policy.stateKind, limit]));
       const { rejections } = this.#counted;
       const limits = [...counts.values(), ...(rejections === undefined ? [] : [rejections])];
       return andThen<unknown, void>(allOf(limits.map((limit) => this.guard.reset(limit, text))), () =>
-        this.#tell({ type: "reset", ...who }),
+        this.#emit({ type: "reset", ...change }),
       );
     }) as Answer<void, M>;
   }
 
   block(key: LimiterKey, duration: Duration, options?: KeyChangeOptions): Answer<void, M> {
-    const who = this.#who("block", key, options);
+    const change = this.#keyChange("block", key, options);
     const forMs = parseDuration(duration);
-    const blocked = this.guard.block(this.name, who.key, forMs, "block");
-    return andThen<Blocked, void>(blocked, () => this.#tell({ type: "blocked", ...who, forMs })) as Answer<void, M>;
+    const blocked = this.guard.block(this.name, change.key, forMs, "block");
+    return andThen<Blocked, void>(blocked, () => this.#emit({ type: "blocked", ...change, forMs })) as Answer<void, M>;
   }
 
   unblock(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
-    const who = this.#who("unblock", key, options);
-    return andThen<void, void>(this.guard.unblock(this.name, who.key), () => this.#tell({ type: "unblocked", ...who })) as Answer<void, M>;
+    const change = this.#keyChange("unblock", key, options);
+    return andThen<void, void>(this.guard.unblock(this.name, change.key), () => this.#emit({ type: "unblocked", ...change })) as Answer<
+      void,
+      M
+    >;
   }
 
-  #who(method: string, key: LimiterKey, options: KeyChangeOptions | undefined): { name: string; key: string; by: string | undefined } {
+  #keyChange(
+    method: string,
+    key: LimiterKey,
+    options: KeyChangeOptions | undefined,
+  ): { name: string; key: string; by: string | undefined } {
     if (options !== undefined) checkOptions(method, options, ["by"], `limiter.${method}(key, { by: "ann" })`);
     return { name: this.name, key: this.keyText(key), by: options?.by };
   }
 
-  #tell(event: KeyChangeEvent): void {
+  #emit(event: KeyChangeEvent): void {
     activeListener(this.onEvent)?.(event);
   }
 

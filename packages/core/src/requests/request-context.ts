@@ -54,8 +54,8 @@ export class RequestContext<Req = unknown> {
   declare reported: Decision | undefined;
   /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
   declare storeAskedMs: number;
-  /** The event of the request that this middleware has told. */
-  declare told: RequestEvent | undefined;
+  /** The event of the request that this middleware has emitted. */
+  declare emitted: RequestEvent | undefined;
   declare private readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
@@ -78,7 +78,7 @@ export class RequestContext<Req = unknown> {
     this.decision = undefined;
     this.reported = undefined;
     this.storeAskedMs = -1;
-    this.told = undefined;
+    this.emitted = undefined;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

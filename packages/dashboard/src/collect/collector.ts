@@ -1,13 +1,14 @@
 import { FloodgateError, type FloodgateEvent } from "@floodgate/core";
 import { type RequestResult, resultOf } from "@floodgate/core/rules";
 import type { KeyBlock } from "@floodgate/core/store";
+import { LRUCache } from "lru-cache";
 import { type Counts, type History, type Range, type Result, type RuleHistory, type RuleTotals, wholeRequests } from "../contract.js";
 import { Bursts } from "./bursts.js";
-import { KnownBlocks } from "./known-blocks.js";
 import type { StoreCounts } from "./latencies.js";
 import { RecentKeys } from "./recent-keys.js";
 import { firstStep, ranges } from "./ring.js";
 import { RuleCounts } from "./rule-counts.js";
+import { ruleKey } from "./sketch.js";
 
 /** Rules with counts of their own. A rule takes up to 7.5 kB of history for each result that occurs. */
 export const mostRules = 200;
@@ -34,7 +35,8 @@ export class Collector {
   #rules = new Map<string, RuleCounts>();
   /** Each request once. */
   #whole = new RuleCounts(wholeRequests);
-  readonly #blocks = new KnownBlocks();
+  /** The blocks and bans of keys that were rejected for them: far more keys than the page shows. A key that is not remembered has no mark. */
+  readonly #blocks = new LRUCache<string, KeyBlock>({ max: 1000 });
   #bursts = new Bursts();
   #second: number;
   #ended: EndedSecond[] = [];
@@ -66,7 +68,7 @@ export class Collector {
         rule.charged += event.charged;
         this.requests.add(rule.rule, key);
         if (!decision.allowed) this.rejections.add(rule.rule, key);
-        this.#blocks.note(rule.rule, key, decision.blocked);
+        this.#noteBlock(rule.rule, key, decision.blocked);
         this.#storeOf(name).latencies.add(event.storeMs, nowMs);
         return;
       }
@@ -82,7 +84,7 @@ export class Collector {
         return;
       case "unblocked":
       case "reset":
-        this.#blocks.note(event.name, event.key, undefined);
+        this.#noteBlock(event.name, event.key, undefined);
         return;
       case "banned":
         this.#rule(event.name).bans++;
@@ -123,7 +125,13 @@ export class Collector {
 
   /** The block or ban of a key that was rejected for it. */
   blockOf(rule: string, key: string): KeyBlock | undefined {
-    return this.#blocks.of(rule, key);
+    return this.#blocks.get(ruleKey(rule, key));
+  }
+
+  /** @param block undefined if the key is not blocked now. */
+  #noteBlock(rule: string, key: string, block: KeyBlock | undefined): void {
+    if (block !== undefined) this.#blocks.set(ruleKey(rule, key), block);
+    else if (this.#blocks.size > 0) this.#blocks.delete(ruleKey(rule, key));
   }
 
   /** Whole requests, if there were any, and the rules. */

@@ -111,6 +111,11 @@ export class Sketch {
   }
 }
 
+/** A rule's name and a key as one string. Both can hold anything, so the name's length goes first. */
+export function ruleKey(rule: string, key: string): string {
+  return `${rule.length}:${rule}${key}`;
+}
+
 /**
  * Merges summaries so that all bounds hold for the sum of their counts: a key that a full sketch does not know may have had up to its
  * smallest count there.
@@ -125,8 +130,7 @@ export function mergeSummaries(summaries: readonly Summary[], counters: number):
     const least = keys.length < most ? 0 : (keys[keys.length - 1]?.count ?? 0);
     unknown += least;
     for (const { rule, key, count, error, blocked } of keys) {
-      // A rule's name and a key can hold anything, so the name's length goes first.
-      const id = `${rule.length}:${rule}${key}`;
+      const id = ruleKey(rule, key);
       const known = merged.get(id);
       if (known === undefined) merged.set(id, { rule, key, count: count - least, error: error - least, ...(blocked && { blocked }) });
       else {

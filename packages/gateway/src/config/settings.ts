@@ -1,3 +1,4 @@
+import { statusList } from "@floodgate/core/rules";
 import { type PresetName, presetNames } from "../ask/presets.js";
 import {
   address,
@@ -309,7 +310,7 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
         10_000,
       ],
       refundStatus: [
-        text("a list of statuses such as 404 or 5xx", "statuses", /^[1-5](?:\d\d|xx)(?:\s*,\s*[1-5](?:\d\d|xx))*$/),
+        text("a list of statuses such as 404 or 5xx", "statuses", statusList),
         "5xx,404",
         "the statuses of responses whose requests are refunded",
       ],

@@ -44,7 +44,8 @@ export const proxyReader: RequestReader<GatewayRequest> = {
 };
 
 function costOf(header: string, value: string | undefined): number | undefined {
-  if (value === undefined || /^\d{1,15}$/.test(value)) return value === undefined ? undefined : Number(value);
+  if (value === undefined) return undefined;
+  if (/^\d{1,15}$/.test(value)) return Number(value);
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
     `The header ${header} of the upstream's response must be a whole number of at least 0, but was ${JSON.stringify(value)}.`,
