@@ -112,11 +112,15 @@ async function start(
     io.out(settings.printSettings(name, resolved));
     return;
   }
-  const stopped = stopSignal();
-  const { serve, gateway } = await import("@floodgate/gateway");
-  const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved, error));
-  await stopped;
-  await running.close();
+  const { stopped, ignore } = stopSignal();
+  try {
+    const { serve, gateway } = await import("@floodgate/gateway");
+    const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved, error));
+    await stopped;
+    await running.close();
+  } finally {
+    ignore();
+  }
 }
 
 /**
@@ -185,23 +189,23 @@ async function configFile(io: Io, path: string): Promise<{ path: string; text: s
   return { path: name, text };
 }
 
-/** Resolves at the first signal to stop. The second one ends the process at once. */
-function stopSignal(): Promise<void> {
-  // The rules are read anew by themselves, so this signal means nothing. It must not end the process.
-  process.on("SIGHUP", () => undefined);
-  return new Promise((resolve) => {
-    let isStopping = false;
-    for (const [signal, exitCode] of [
-      ["SIGTERM", 143],
-      ["SIGINT", 130],
-    ] as const) {
-      process.on(signal, () => {
-        if (isStopping) process.exit(exitCode);
-        isStopping = true;
-        resolve();
-      });
-    }
+/** `stopped` resolves at the first signal to stop. The second one ends the process at once, until `ignore` is called. */
+function stopSignal(): { readonly stopped: Promise<void>; readonly ignore: () => void } {
+  let resolve = (): void => undefined;
+  const stopped = new Promise<void>((settle) => {
+    resolve = settle;
   });
+  let isStopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (isStopping) process.exit(signal === "SIGTERM" ? 143 : 130);
+    isStopping = true;
+    resolve();
+  };
+  // The rules are read anew by themselves, so SIGHUP means nothing. It must not end the process.
+  const nothing = (): void => undefined;
+  process.on("SIGHUP", nothing).on("SIGTERM", stop).on("SIGINT", stop);
+  const ignore = (): void => void process.off("SIGHUP", nothing).off("SIGTERM", stop).off("SIGINT", stop);
+  return { stopped, ignore };
 }
 
 /** Adds `migrate`, which says where it is: a package of its own, because it needs a parser that nothing else needs. */
