@@ -37,12 +37,21 @@ export const results = [
   "blocked",
   "banned",
   "missing-key",
+  "ambiguous-path",
   "failed-closed",
   "fallback-limited",
 ] as const;
 
 /** The results of requests that were rejected. */
-export const rejections: readonly Result[] = ["limited", "blocked", "banned", "missing-key", "failed-closed", "fallback-limited"];
+export const rejections: readonly Result[] = [
+  "limited",
+  "blocked",
+  "banned",
+  "missing-key",
+  "ambiguous-path",
+  "failed-closed",
+  "fallback-limited",
+];
 
 /**
  * The name under which whole requests are counted, each once, whatever the number of rules. It stands among the rules of totals, histories and

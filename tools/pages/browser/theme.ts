@@ -39,6 +39,7 @@ const patterns: Readonly<Record<string, Draw>> = {
     context.fillRect(0, 0, size / 6, size);
     context.fillRect(0, 0, size, size / 6);
   },
+  "ambiguous-path": dots,
   "shadow-limited": slanted,
   "fallback-limited": slanted,
 };

@@ -64,7 +64,8 @@ async function reasonsOf(store: Store, set: RuleSet, explanations: readonly Expl
     explanations.map(async (explanation, i): Promise<Reason> => {
       const { rule, mode, why = "" } = words[i] as (typeof words)[number];
       const common = { rule, shadow: mode === "shadow" };
-      if (explanation.says !== "counts") return { ...common, says: explanation.says, why };
+      if (explanation.says !== "counts")
+        return { ...common, says: explanation.says === "rejects" ? explanation.because : explanation.says, why };
       const { key, limit, cost } = explanation.check;
       return { ...common, says: "counts", key, cost, decision: await store.peek(limit, key, timeoutMs) };
     }),

@@ -61,6 +61,8 @@ function why(rule: PlainRule, explanation: Exclude<Explanation<CliRequest>, { sa
     case "passes":
       return reasons[explanation.because](rule);
     case "rejects":
+      if (explanation.because === "ambiguous-path")
+        return "servers read this path in different ways: rejected with 400 (ambiguousPath: reject)";
       return `no key (${hint(rule)}): rejected with 429 (onMissingKey: reject)`;
     case "fails":
       return errorText(rule, explanation.error);

@@ -10,7 +10,7 @@ import { keysText } from "./top.js";
 /** What a rule says of a request. `decision`: what a request of cost 1 would get now. */
 export type Reason = { readonly rule: string; readonly shadow: boolean } & (
   | { readonly says: "counts"; readonly key: string; readonly cost: number; readonly decision: Decision }
-  | { readonly says: "passes" | "rejects" | "fails" | "overruled"; readonly why: string }
+  | { readonly says: "passes" | "missing-key" | "ambiguous-path" | "fails" | "overruled"; readonly why: string }
 );
 type Counted = Extract<Reason, { says: "counts" }>;
 
@@ -43,12 +43,20 @@ function saysText(reason: Counted): string {
 
 const waiting = (ms: number): string => (ms === Number.POSITIVE_INFINITY ? "for ever" : `for ${waitText(ms)}`);
 
+const named = (reasons: readonly Reason[], said: Reason["says"]): string =>
+  reasons
+    .filter(({ says }) => says === said)
+    .map(({ rule }) => rule)
+    .join(", ");
+
 /** What the client would get. */
 function verdict(reasons: readonly Reason[]): string {
+  const unreadable = named(reasons, "ambiguous-path");
+  if (unreadable !== "") return `would be rejected with 400 by ${unreadable}, because servers read its path in different ways`;
   const failing = reasons.find(({ says, shadow }) => says === "fails" && !shadow);
   if (failing !== undefined) return `the app would fail with 500, because of ${failing.rule}`;
-  const keyless = reasons.filter(({ says }) => says === "rejects").map(({ rule }) => rule);
-  if (keyless.length > 0) return `would be rejected with 429 by ${keyless.join(", ")}, because its key is missing`;
+  const keyless = named(reasons, "missing-key");
+  if (keyless !== "") return `would be rejected with 429 by ${keyless}, because its key is missing`;
   const limiting = reasons.filter(isCounted).filter((reason) => !reason.shadow && rejects(reason));
   if (limiting.length === 0) return "would pass";
   const waitMs = Math.max(...limiting.map(({ decision }) => decision.retryAfterMs));

@@ -1,3 +1,4 @@
+import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
@@ -20,8 +21,8 @@ export type Misfit = "method" | "path" | "header" | "descriptor" | Exclude<NotCo
 export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
   | { readonly says: "counts"; readonly check: RuleCheck<Req> }
   | { readonly says: "passes"; readonly because: Misfit }
-  /** The request has no key, and the rule rejects it for that. */
-  | { readonly says: "rejects" }
+  /** The rule rejects a request without a key, or with an ambiguous path. */
+  | { readonly says: "rejects"; readonly because: "missing-key" | "ambiguous-path" }
   /** An error of the app. */
   | { readonly says: "fails"; readonly error: unknown }
   /** Another rule rejects the request or fails, so nothing is charged. */
@@ -48,20 +49,24 @@ export class RuleExplainer<Req> {
   async explain(request: Req): Promise<Explanation<Req>[]> {
     const context = new RequestContext(request, { decisionName: "rateLimit" }, this.#settings);
     const fitting = new Set(this.#rules.index?.find(context) ?? this.#rules.http);
+    const ambiguous = isAmbiguous(this.#settings.reader.path(request));
     return asWhole(
       await Promise.all(
         this.all.map((rule) =>
-          fitting.has(rule) ? explainFitting(rule, context) : ({ rule, says: "passes", because: misfitOf(rule, context) } as const),
+          fitting.has(rule)
+            ? explainFitting(rule, context, ambiguous)
+            : ({ rule, says: "passes", because: misfitOf(rule, context) } as const),
         ),
       ),
     );
   }
 }
 
-async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestContext<Req>): Promise<Explanation<Req>> {
+async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestContext<Req>, ambiguous: boolean): Promise<Explanation<Req>> {
+  if (ambiguous && rule.rejectsAmbiguousPath) return { rule, says: "rejects", because: "ambiguous-path" };
   try {
     const asked = await rule.ask(context);
-    if (asked === "missing-key") return { rule, says: "rejects" };
+    if (asked === "missing-key") return { rule, says: "rejects", because: "missing-key" };
     return typeof asked === "string" ? { rule, says: "passes", because: asked } : { rule, says: "counts", check: asked };
   } catch (error) {
     return { rule, says: "fails", error };
@@ -76,9 +81,15 @@ function misfitOf<Req>({ match }: CompiledRule<Req>, request: RequestParts): Mis
   return "header";
 }
 
-/** All rules that fit are checked in one step: a rule that fails decides for the others, or else a rule that rejects. */
+/**
+ * All rules that fit are checked in one step. A rule that rejects the path decides for the others; else one that fails, or one that rejects a
+ * request without a key.
+ */
 function asWhole<Req>(explanations: Explanation<Req>[]): Explanation<Req>[] {
-  const decisive = explanations.find(({ says }) => says === "fails") ?? explanations.find(({ says }) => says === "rejects");
+  const decisive =
+    explanations.find((own) => own.says === "rejects" && own.because === "ambiguous-path") ??
+    explanations.find(({ says }) => says === "fails") ??
+    explanations.find(({ says }) => says === "rejects");
   if (decisive === undefined) return explanations;
   return explanations.map((own) =>
     own.says === "passes" || own.says === decisive.says ? own : { rule: own.rule, says: "overruled", by: decisive.rule },

@@ -106,7 +106,8 @@ describe("why a rule does not count a request", () => {
     ["counts", { key: "user", mode: "shadow" }, {}],
     ["no-key", { mode: "shadow" }, { ip: undefined }],
     ["shadow-fault", { key: "route", mode: "shadow" }, {}],
-    ["rejects", { key: "user", onMissingKey: "reject" }, {}],
+    ["missing-key", { key: "user", onMissingKey: "reject" }, {}],
+    ["ambiguous-path", { ambiguousPath: "reject" }, { path: "/a%5c..//b" }],
     ["fails", { key: "user", onMissingKey: "error" }, {}],
     ["fails", { key: "user" }, { ip: undefined }],
     ["fails", {}, { ip: undefined }],
@@ -137,10 +138,14 @@ describe("one rule decides for all matching rules:", () => {
   const failing: PlainRule = { name: "failing", ...base, key: "user", onMissingKey: "error" };
 
   it.each<[string, PlainRule[], string[]]>([
-    ["that rejects", [posts, perIp, rejecting], ["method", "overruled by rejecting", "rejects"]],
+    ["that rejects", [posts, perIp, rejecting], ["method", "overruled by rejecting", "missing-key"]],
     ["that fails", [failing, perIp, posts], ["fails", "overruled by failing", "method"]],
     ["that fails, also where another rejects", [rejecting, failing, perIp], ["overruled by failing", "fails", "overruled by failing"]],
-    ["the first of those that reject", [rejecting, { ...rejecting, name: "b" }, perIp], ["rejects", "rejects", "overruled by rejecting"]],
+    [
+      "the first of those that reject",
+      [rejecting, { ...rejecting, name: "b" }, perIp],
+      ["missing-key", "missing-key", "overruled by rejecting"],
+    ],
   ])("%s", async (_, rules, expected) => {
     expect((await explain(rules, {})).map(why)).toEqual(expected);
   });
@@ -161,6 +166,7 @@ const ruleOf = fc.record(
     plans: fc.constant({ pro: { limit: 100 } }),
     cost: fc.constantFrom(0, 2, "items"),
     mode: fc.constantFrom("enforce" as const, "shadow" as const),
+    ambiguousPath: fc.constantFrom("count" as const, "reject" as const),
     exempt: fc.constantFrom({ ips: ["10.0.0.0/8"] }, { keys: ["ann"] }),
   },
   { requiredKeys: [] },
@@ -170,7 +176,7 @@ const sets = fc
   .map((rules): PlainRule[] => rules.map((rule, i) => ({ name: `r${i}`, ...base, ...rule })));
 const requests = fc.record({
   method: fc.constantFrom("GET", "HEAD", "POST"),
-  path: fc.constantFrom("/", "/a", "/A/1?b=c"),
+  path: fc.constantFrom("/", "/a", "/A/1?b=c", "/a//1", "/b%5c../a"),
   headers: fc.record(
     { "x-user": fc.constantFrom("ann", "bob"), "x-plan": fc.constantFrom("pro", "free"), "x-items": fc.constantFrom("0", "3") },
     { requiredKeys: [] },

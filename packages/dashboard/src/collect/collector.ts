@@ -191,6 +191,5 @@ export class Collector {
 
 /** The page tells fewer results apart. */
 function shownResult(result: RequestResult): Result {
-  if (result === "skipped" || result === "uncounted") return "exempt";
-  return result === "ambiguous-path" ? "missing-key" : result;
+  return result === "skipped" || result === "uncounted" ? "exempt" : result;
 }
