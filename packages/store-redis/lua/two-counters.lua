@@ -71,13 +71,13 @@ local function decide(key, cost, commit)
 end
 
 local function settle(key, charged_at, reserved, cost)
-  local change, age, passed = 0, 0, false
+  local change, age, before = 0, 0, nil
   local start, newest, oldest = load(key)
   if reserved ~= 0 and origin then
-    -- A refund or a settlement does not change the stored start. When the next window begins, the older count no longer counts.
-    local stored = unpack('>i7', origin, first + 1)
-    passed = stored < start
-    if passed then start, newest, oldest = stored, oldest, 0 end
+    -- A refund or a settlement does not change the stored start. When the next window begins, the older count no longer counts. It stays,
+    -- because it counts again if the clock steps back.
+    local stored, _, older = unpack('>i7i7i7', origin, first + 1)
+    if stored < start then start, newest, oldest, before = stored, oldest, 0, older end
     age = ceil((start - charged_at) / windowMs)
   end
   local count = age == 0 and newest or age == 1 and oldest or 0
@@ -92,7 +92,7 @@ local function settle(key, charged_at, reserved, cost)
     if newest == 0 and oldest == 0 then
       call('DEL', key)
     else
-      write(key, pack(fields, layout, start, newest, oldest), start - now + (newest ~= 0 and 2 or 1) * windowMs)
+      write(key, pack(fields, layout, start, newest, before or oldest), start - now + (newest ~= 0 and 2 or 1) * windowMs)
     end
   end
   return change, 1

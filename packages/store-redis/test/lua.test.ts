@@ -154,6 +154,19 @@ describe("the Lua twins", () => {
     ]);
   });
 
+  it.each([1, 2])(
+    "settle a charge of the window before as core does, also when the clock then steps back (buckets: %i)",
+    async (buckets) => {
+      const twin = new Twin(server, script, freshKey(), [slidingWindowCounter({ limit: 10, window: 1000 * buckets, buckets })]);
+      for (const atMs of [0, 1000]) await twin.play(startMs + atMs, [{ plan: 0, consume: 1 }]);
+      await twin.play(startMs + 1000 + 1000 * buckets, [{ plan: 0, settle: 0, cost: 2 }]);
+      await twin.play(startMs + 999 + 1000 * buckets, [
+        { plan: 0, peek: 1 },
+        { plan: 0, settle: 1, cost: 5 },
+      ]);
+    },
+  );
+
   it("append to a long log without rewriting it, and drop expired entries", async () => {
     const [key, policy, requests] = [freshKey(), slidingWindowLog({ limit: 1000, window: 1000 }), 2000];
     await server.command("CONFIG", "RESETSTAT");
