@@ -3,9 +3,10 @@ import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
 import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
-import type { NamesOptions } from "./options.js";
+import type { JsonOption, NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
 import { problemsText } from "./output/problems.js";
+import { json } from "./output/terminal.js";
 
 /** Reads a file, or standard input for `-`. `name` is its name in messages. */
 export async function readText(io: Io, file: string): Promise<{ text: string; name: string }> {
@@ -42,29 +43,17 @@ export function noRules(key: string): Failure {
  * Parses rules, and prints their problems.
  * @throws Failure if there are problems.
  */
-export function validRules(io: Io, text: string, name: string, names: NamesOptions = {}): RuleSet {
-  const { rules, problems } = checkText(text, name, names);
-  if (rules !== undefined) return rules;
-  io.out(problemsText(io, name, text, problems));
-  throw problemsFailure(name, problems);
+export function validRules(io: Io, text: string, name: string, { keys, costs, json: asJson }: NamesOptions & JsonOption): RuleSet {
+  try {
+    return parseRules(text, name, { ...(keys && { keys }), ...(costs && { costs }) });
+  } catch (error) {
+    if (!(error instanceof RulesError)) throw error;
+    const { problems } = error;
+    io.out(asJson === true ? json({ file: name, rules: null, problems }) : problemsText(io, name, text, problems));
+    throw problemsFailure(name, problems);
+  }
 }
 
 export function problemsFailure(name: string, problems: readonly RulesProblem[]): Failure {
   return new Failure("refused", `${count(problems.length, "problem")} in ${name}.`);
-}
-
-/** The rules of a text, or its problems. */
-export interface CheckedText {
-  /** Undefined if there are problems. */
-  readonly rules: RuleSet | undefined;
-  readonly problems: readonly RulesProblem[];
-}
-
-export function checkText(text: string, name: string, { keys, costs }: NamesOptions = {}): CheckedText {
-  try {
-    return { rules: parseRules(text, name, { ...(keys && { keys }), ...(costs && { costs }) }), problems: [] };
-  } catch (error) {
-    if (!(error instanceof RulesError)) throw error;
-    return { rules: undefined, problems: error.problems };
-  }
 }

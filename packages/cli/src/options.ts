@@ -38,6 +38,11 @@ export function ipv6PrefixOption(command: Command): Command {
   return command.option("--ipv6-prefix <bits>", "the number of bits of an IPv6 address that identify a client", wholeNumber(1, 128), 56);
 }
 
+/** `--json`: standard output is JSON, or empty if the command fails before it knows an answer. */
+export interface JsonOption {
+  readonly json?: true;
+}
+
 /** Makes a parser of option values that must match a pattern. `message` is the error. */
 export function matching(pattern: RegExp, message: string): (value: string) => string {
   return (value) => {

@@ -7,13 +7,13 @@ import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader } from "./app.js";
 import type { Io } from "./io.js";
 import { readText, validRules } from "./load-rules.js";
-import { matching, type RedisOptions, redisOptions } from "./options.js";
+import { type JsonOption, matching, type RedisOptions, redisOptions } from "./options.js";
 
 /** Far longer than a working Redis takes, even a distant one. */
 export const timeoutMs = 5000;
 
 /** The options that say which rules are in force, and where their counts are. */
-export interface RulesOptions extends RedisOptions {
+export interface RulesOptions extends RedisOptions, JsonOption {
   readonly file?: string;
   readonly prefix: string;
 }
@@ -40,15 +40,16 @@ export interface LoadedRules {
  * Reads the rules. Undefined if Redis has no rules.
  * @throws Failure if they have problems, or the file cannot be read.
  */
-export async function findRules(io: Io, { file, rulesKey }: RulesOptions, redis: RulesRedis): Promise<LoadedRules | undefined> {
-  if (file !== undefined) return fileRulesOf(io, file);
+export async function findRules(io: Io, options: RulesOptions, redis: RulesRedis): Promise<LoadedRules | undefined> {
+  const { file, rulesKey } = options;
+  if (file !== undefined) return fileRulesOf(io, file, options);
   const found = await pullRules(redis, rulesKey);
-  return found && { set: validRules(io, found.text, rulesKey), name: rulesKey, version: found.version };
+  return found && { set: validRules(io, found.text, rulesKey, options), name: rulesKey, version: found.version };
 }
 
-export async function fileRulesOf(io: Io, file: string): Promise<LoadedRules> {
+export async function fileRulesOf(io: Io, file: string, options: JsonOption): Promise<LoadedRules> {
   const { text, name } = await readText(io, file);
-  return { set: validRules(io, text, name), name };
+  return { set: validRules(io, text, name, options), name };
 }
 
 /** Rules made ready, with what the command line cannot know simulated. */

@@ -22,7 +22,6 @@ export interface TargetOptions extends RulesOptions, KeyOptions {
   /** The policy of a limit that is defined in code. */
   readonly policy?: string;
   readonly plan?: string;
-  readonly json?: true;
 }
 
 export function targetOptions(command: Command): Command {

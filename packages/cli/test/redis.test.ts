@@ -53,6 +53,36 @@ describe("rules in Redis", () => {
     expect({ code, err }).toMatchObject({ code: 74, err: expect.stringContaining("cannot be written") });
   });
 
+  it("are pushed and pulled as JSON with --json", async () => {
+    const key = "floodgate:rules";
+    const pushed = JSON.parse((await command("push", file, "--json")).out);
+    expect(pushed).toEqual({ file, rules: 3, problems: [], key, version: "1" });
+    const { out, err } = await command("pull", "--json");
+    expect(JSON.parse(out)).toEqual({ key, version: "1", text: limits });
+    expect(err).toBe("");
+    const output = path("pulled-json.yaml");
+    expect(JSON.parse((await command("pull", "--json", "--output", output)).out)).toEqual({ key, version: "1", file: output });
+    expect((await floodgate(["check", output])).code).toBe(0);
+  });
+
+  it.each([
+    ["check", "bad.yaml"],
+    ["simulate", "access.log", "--rules", "bad.yaml"],
+    ["push", "bad.yaml"],
+    ["rules", "--file", "bad.yaml"],
+    ["top", "--once", "--file", "bad.yaml"],
+    ["why", "--request", "GET /", "--file", "bad.yaml"],
+    ...["status", "reset", "unblock"].map((name) => [name, "--rule", "posts", "--key", "42", "--file", "bad.yaml"]),
+  ])("have their problems printed as JSON with --json: %s", async (...args) => {
+    const bad = write("bad.yaml", limits.replace("limit: 5", "limit: -1"));
+    const log = write("access.log", '192.0.2.1 - - [21/Nov/2026:14:03:05 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n');
+    const given = args.map((arg) => (arg === "bad.yaml" ? bad : arg === "access.log" ? log : arg));
+    const needsRedis = !["check", "simulate"].includes(args[0] ?? "");
+    const { code, out } = await floodgate([...given, "--json", ...(needsRedis ? ["--redis", url] : [])]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({ file: bad, rules: null, problems: [expect.objectContaining({ line: expect.any(Number) })] });
+  });
+
   it("are not overwritten with --if-version if somebody else has pushed", async () => {
     expect((await command("push", file, "--if-version", "0")).code).toBe(0);
     expect(await command("push", file, "--if-version", "0")).toEqual({

@@ -46,6 +46,8 @@ export interface MarkdownFile {
   /** The path from the repository's root, with slashes. */
   readonly file: string;
   readonly text: string;
+  /** The first sentence of its first paragraph, without Markdown; empty if it has none. */
+  readonly summary: string;
   readonly headings: readonly Heading[];
   readonly links: readonly Link[];
   readonly codes: readonly InlineCode[];
@@ -69,6 +71,7 @@ export function parseMarkdown(file: string, text: string): MarkdownFile {
   let head: string[] = [];
   let cells: string[] | undefined;
   let line = 1;
+  let summary = "";
 
   // Front matter becomes blank lines, so that all lines keep their numbers.
   const body = text.replace(/^---\n.*?\n---\n/s, (matter) => matter.replace(/[^\n]/g, ""));
@@ -83,6 +86,9 @@ export function parseMarkdown(file: string, text: string): MarkdownFile {
         open = [...open.filter(({ level }) => level < heading.level), heading];
         break;
       }
+      case "paragraph_open":
+        if (summary === "" && token.level === 0) summary = firstSentence(plainText(tokens[at + 1]));
+        break;
       case "fence":
         blocks.push({
           language: token.info.trim().split(/[\s{]/)[0] ?? "",
@@ -109,7 +115,7 @@ export function parseMarkdown(file: string, text: string): MarkdownFile {
       default:
     }
   }
-  return { file, text, headings, links, codes, blocks, rows };
+  return { file, text, summary, headings, links, codes, blocks, rows };
 }
 
 function readInline(token: Token, first: number, links: Link[], codes: InlineCode[]): void {
@@ -132,7 +138,11 @@ function plainText(token: Token | undefined): string {
 
 function textOf(tokens: readonly Token[]): string {
   return tokens
-    .filter(({ type }) => type === "text" || type === "code_inline")
-    .map(({ content }) => content)
+    .filter(({ type }) => type === "text" || type === "code_inline" || type === "softbreak")
+    .map(({ type, content }) => (type === "softbreak" ? " " : content))
     .join("");
+}
+
+function firstSentence(text: string): string {
+  return (text.split(/(?<=[.?!])\s+/)[0] ?? "").replace(/:$/, ".");
 }

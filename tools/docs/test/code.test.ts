@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const { name, code } of pages.flatMap(({ modules }) => modules)) writeFileSync(join(folder, name), code);
   const options = {
     extends: "../../test/blocks/tsconfig.json",
-    include: [".", "../../test/blocks"],
+    include: ["../../test/blocks", "."],
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
   for (const line of (await compile()).split("\n")) {

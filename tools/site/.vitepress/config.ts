@@ -2,12 +2,10 @@ import { join } from "node:path";
 import { repository } from "@floodgate/docs";
 import { slug } from "github-slugger";
 import { defineConfig } from "vitepress";
-import { content, sources } from "../dist/content.js";
-import { repositoryLinks } from "../dist/markdown-links.js";
+import { content } from "../dist/content.js";
+import { isRelative } from "../dist/markdown.js";
 import { siteDocuments } from "../dist/pages.js";
 import { sidebar } from "../dist/sidebar.js";
-
-const sourceOf = sources();
 
 /** A gate over water. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3b6fd4" d="M1 2h3v9H1zm11 0h3v9h-3zM5 2h6v5H5z"/>
@@ -26,8 +24,16 @@ export default defineConfig({
     languageAlias: { mjs: "js", cjs: "js", caddyfile: "nginx", haproxy: "nginx" },
     // The anchors of GitHub, where the same documents are read.
     anchor: { slugify: slug },
-    config: (markdown) => repositoryLinks(markdown, content, sourceOf),
+    config: (markdown) =>
+      markdown.core.ruler.push("files", ({ tokens }) => {
+        for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+          const href = token.type === "link_open" ? (token.attrGet("href") ?? "") : "#";
+          // The router of the site shows pages only.
+          if (isRelative(href) && !/\.md(?:#|$)/.test(href)) token.attrSet("target", "_blank");
+        }
+      }),
   },
+  transformHead: ({ pageData }) => [["link", { rel: "alternate", type: "text/markdown", href: `/${pageData.relativePath}` }]],
   vite: {
     publicDir: join(content, "public"),
     // The index of the search, which is loaded when somebody searches.

@@ -77,7 +77,7 @@ export async function writeApi(folder: string): Promise<void> {
   for (const { name, page } of entries) {
     const file = join(folder, `${page}.md`);
     // Links to inherited methods with several signatures lead nowhere.
-    const text = readFileSync(file, "utf8").replace(/^# .*/, `# ${name}`);
+    const text = readFileSync(file, "utf8").replace(/^# .*/, `# ${name}\n\nWhat \`${name}\` exports, from the comments in its sources.`);
     writeFileSync(file, text.replace(/^#+ Inherited from\n\n.*\n+/gm, ""));
   }
   mendAnchors(folder, entries);

@@ -1,28 +1,43 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { repository } from "@floodgate/docs";
-import { type Target, targetOf } from "./links.js";
+import { dirname, join, posix } from "node:path";
+import { type MarkdownFile, repository } from "@floodgate/docs";
+import { namedDocument, type Target, targetOf } from "./links.js";
+import { withLinks } from "./markdown.js";
 import { pageOf, pageOfFile, siteDocuments } from "./pages.js";
 
 // The site is built from copies: VitePress wants all pages in one folder, and the repository keeps its documents where they belong.
+// The links of a copy lead through the site. The same copies are published beside their HTML.
 
 /** The folder of the pages, next to that of the API reference. */
 export const content: string = join(repository, "tools/site/dist/content");
 
-/** The document that each page is a copy of, written for the links of the pages. */
-export function sources(): Record<string, string> {
-  return Object.fromEntries(siteDocuments().map(({ file }) => [pageOf(file) ?? "", file]));
-}
-
 /** Copies every document, and what they link to. */
 export function writeContent(): void {
-  for (const { file, text, links } of siteDocuments()) {
-    write(pageOf(file) ?? file, text);
+  for (const document of siteDocuments()) {
+    const { file, links } = document;
+    write(pageOf(file) ?? file, onSite(document));
     for (const { href } of links) {
       const target = targetOf(file, href);
       if (target !== undefined) copyLinked(target);
     }
   }
+}
+
+/** The text of a document with links that lead through the site. */
+function onSite(document: MarkdownFile): string {
+  const { file } = document;
+  const folder = posix.dirname(`/${pageOf(file)}`);
+  const hrefTo = (target: Target) => posix.relative(folder, target.href);
+  return withLinks(document, {
+    link(href) {
+      const target = targetOf(file, href);
+      return target === undefined ? href : hrefTo(target);
+    },
+    code(code) {
+      const target = namedDocument(file, code);
+      return target && `[\`${code}\`](${hrefTo(target)})`;
+    },
+  });
 }
 
 function copyLinked({ kind, file, href }: Target): void {

@@ -4,10 +4,12 @@ import { repository } from "@floodgate/docs";
 import { build, createServer } from "vitepress";
 import { writeApi } from "./api.js";
 import { content, writeContent } from "./content.js";
+import { writeMarkdown } from "./llms.js";
 
 // npm run site: builds the site. npm run site:dev: serves it, and shows each change of a document at once.
 
 const site = join(repository, "tools/site");
+const output = join(repository, "dist/site");
 rmSync(content, { recursive: true, force: true });
 await writeApi(join(content, "api"));
 writeContent();
@@ -20,7 +22,8 @@ if (process.argv[2] === "dev") {
   watch(repository, changed);
 } else {
   await build(site);
-  console.log(`The site is in ${relative(process.cwd(), join(repository, "dist/site"))}. Any web server for files can serve it.`);
+  writeMarkdown(output);
+  console.log(`The site is in ${relative(process.cwd(), output)}. Any web server for files can serve it.`);
 }
 
 function changed(_: string, file: string | null): void {

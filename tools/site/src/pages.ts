@@ -5,7 +5,7 @@ import { documents, type MarkdownFile } from "@floodgate/docs";
 /** The page of a document, such as `redis.md`; `undefined` if it is not on the site. */
 export function pageOf(file: string): string | undefined {
   if (file === "README.md") return "overview.md";
-  if (/^[A-Z_]+\.md$/.test(file)) return file.toLowerCase().replaceAll("_", "-");
+  if (/^[A-Z_]+\.md$/.test(file)) return `project/${file.toLowerCase().replaceAll("_", "-")}`;
   const [, docs] = /^docs\/(.+\.md)$/.exec(file) ?? [];
   if (docs !== undefined) return docs.replace(/README\.md$/, "index.md");
   const [, folder, name] = /^(packages|examples)\/([^/]+)\/README\.md$/.exec(file) ?? [];

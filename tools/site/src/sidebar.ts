@@ -4,13 +4,30 @@ import { entryPoints } from "./api.js";
 import { targetOf } from "./links.js";
 import { pageOf } from "./pages.js";
 
-type Group = DefaultTheme.SidebarItem & { items: DefaultTheme.SidebarItem[] };
+interface Item {
+  readonly text: string;
+  /** The address on the site, from its root; of a page the name of its Markdown file. */
+  readonly link: string;
+  readonly target?: string;
+}
+
+interface Group {
+  readonly text: string;
+  readonly collapsed?: boolean;
+  readonly items: Item[];
+}
+
+/** Links of the sidebar name pages, not files. */
+export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.SidebarItem[] {
+  const shown = (item: Item) => ({ ...item, link: item.link.replace(/(?:index)?\.md$/, "") });
+  return contentsOf(documents).map((group) => ({ ...group, items: group.items.map(shown) }));
+}
 
 /**
- * The sidebar: the table of contents in `docs/index.md`, a group for each of its second-level headings, then the pages that it does not
+ * All pages: the table of contents in `docs/index.md`, a group for each of its second-level headings, then the pages that it does not
  * list.
  */
-export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.SidebarItem[] {
+export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
   const contents = documents.find(({ file }) => file === "docs/index.md");
   const listed = new Set(["docs/index.md", "README.md"]);
   const chapters = (contents?.headings ?? []).filter(({ level }) => level === 2);
@@ -38,7 +55,7 @@ export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.Sideba
       text: "Overview",
       items: [
         { text: "Floodgate on one page", link: "/overview.md" },
-        { text: "Contents", link: "/" },
+        { text: "Contents", link: "/index.md" },
       ],
     },
     ...groups.filter(({ items }) => items.length > 0),
@@ -49,23 +66,15 @@ export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.Sideba
     { text: "API reference", collapsed: true, items: apiPages() },
     ...rest("Examples", /^examples\//),
     ...rest("Project", /^[A-Z_]+\.md$/),
-  ].map(withoutSuffix);
+  ];
 }
 
-function apiPages(): DefaultTheme.SidebarItem[] {
-  return entryPoints().map(({ name, page }) => ({ text: name.replace("@floodgate/", ""), link: `/api/${page}.md` }));
+function apiPages(): Item[] {
+  const pages = entryPoints().map(({ name, page }) => ({ text: name.replace("@floodgate/", ""), link: `/api/${page}.md` }));
+  return [{ text: "Entry points", link: "/api/index.md" }, ...pages];
 }
 
 function more(text: string, documents: readonly MarkdownFile[]): Group[] {
   const items = documents.map(({ file, headings }) => ({ text: headings[0]?.text ?? file, link: `/${pageOf(file)}` }));
   return items.length === 0 ? [] : [{ text, collapsed: true, items }];
-}
-
-/** Links of the sidebar name pages, not files. */
-function withoutSuffix(item: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
-  return {
-    ...item,
-    ...(item.link !== undefined && { link: item.link.replace(/(?:index)?\.md$/, "") }),
-    ...(item.items !== undefined && { items: item.items.map(withoutSuffix) }),
-  };
 }

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { extname, join } from "node:path";
+import { extname, join, posix } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "@floodgate/docs";
+import { type MarkdownFile, parseMarkdown, repository } from "@floodgate/docs";
 import { chromiumOptions } from "@floodgate/test-servers";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -45,8 +45,17 @@ afterEach(() => {
 
 /** The addresses of all pages. */
 function pages(): string[] {
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  return files.filter((file) => file.endsWith(".html") && file !== "404.html").map((file) => `/${file}`);
+  return files(".html")
+    .filter((file) => file !== "404.html")
+    .map((file) => `/${file}`);
+}
+
+function files(end: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(end));
+}
+
+function markdown(file: string): MarkdownFile {
+  return parseMarkdown(file, readFileSync(join(folder, file), "utf8"));
 }
 
 /** Opens a page in a browser that reports errors, and every request that leaves the site. */
@@ -101,6 +110,8 @@ describe("the documentation site", { timeout: 300_000 }, () => {
   ])("finds %s", async (words, found) => {
     const page = await open();
     await page.goto(`${origin}/overview.html`);
+    // The page listens to keys only when its script has run.
+    await page.waitForFunction(() => "__vue_app__" in (document.querySelector("#app") ?? {}));
     await page.keyboard.press("Control+k");
     await page.locator(".VPLocalSearchBox input").fill(words);
     const first = page.locator(".VPLocalSearchBox .result").first();
@@ -108,7 +119,8 @@ describe("the documentation site", { timeout: 300_000 }, () => {
     await first.click();
     await page.waitForURL((url) => url.pathname !== "/overview.html" || url.hash !== "");
     await page.locator(".VPLocalSearchBox").waitFor({ state: "detached" });
-    expect((await page.locator(".vp-doc").textContent())?.toLowerCase()).toContain(found.toLowerCase());
+    // The address changes before the page does.
+    await page.locator(".vp-doc", { hasText: found }).waitFor();
     await page.close();
   });
 
@@ -122,5 +134,58 @@ describe("the documentation site", { timeout: 300_000 }, () => {
     await page.locator(".vp-doc h1:has-text('store-redis')").waitFor();
     expect(new URL(page.url()).pathname).toBe("/api/store-redis.html");
     await page.close();
+  });
+});
+
+describe("the site for programs that read Markdown", () => {
+  /** Pages that show a file of the repository are found by the links of others. */
+  const listed = () =>
+    pages().flatMap((page) => (/^\/(?:files\/|algorithms\.html)/.test(page) ? [] : [page.slice(1).replace(/html$/, "md")]));
+
+  it("has each page as Markdown beside its HTML", () => {
+    const missing = pages().filter((page) => page !== "/algorithms.html" && !existsSync(join(folder, page.replace(/html$/, "md"))));
+    expect(missing).toEqual([]);
+    expect(listed().length).toBeGreaterThan(90);
+  });
+
+  it("has no dead link and no dead anchor", () => {
+    const known = new Map([...files(".md"), "llms.txt", "llms-full.txt"].map((file) => [file, markdown(file)]));
+    const dead: string[] = [];
+    for (const [file, { links }] of known) {
+      for (const { href, line } of links.filter((link) => !/^[a-z]+:/.test(link.href))) {
+        // An anchor alone is one of its page, which stands among others in llms-full.txt.
+        if (file === "llms-full.txt" && href.startsWith("#")) continue;
+        const [path = "", anchor] = href.split("#");
+        const target = path === "" ? file : posix.join(posix.dirname(file), decodeURI(path));
+        const isPage = existsSync(join(folder, target)) && statSync(join(folder, target)).isFile();
+        if (!isPage || path.startsWith("/")) dead.push(`${file}:${line} -> ${href}`);
+        const page = known.get(target);
+        if (anchor === undefined || page === undefined) continue;
+        const isAnchor = page.headings.some((heading) => heading.anchor === anchor) || page.text.includes(`<a id="${anchor}">`);
+        if (!isAnchor) dead.push(`${file}:${line} -> ${href}`);
+      }
+    }
+    expect(dead).toEqual([]);
+  });
+
+  it("llms.txt has a title, a summary, and one link to each page with what it is for", () => {
+    const { text, links, headings } = markdown("llms.txt");
+    expect(text).toMatch(/^# Floodgate\n\n> Rate limiting for .+\n/);
+    expect(headings.filter(({ level }) => level !== 2).map(({ text: title }) => title)).toEqual(["Floodgate"]);
+    const items = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): .+/gm)].map(([, href]) => href);
+    expect([...items].sort()).toEqual(listed().sort());
+    expect(links.length).toBe(items.length + 2);
+  });
+
+  it("llms-full.txt has the text of each page once, in the order of llms.txt", () => {
+    const [, ...parts] = readFileSync(join(folder, "llms-full.txt"), "utf8").split(/^---\nurl: (.+)\n---\n\n/m);
+    const urls = parts.filter((_, i) => i % 2 === 0);
+    expect(urls).toEqual(
+      markdown("llms.txt")
+        .links.map(({ href }) => href)
+        .slice(2),
+    );
+    const titles = urls.map((url, i) => [url, parts[2 * i + 1]?.split("\n")[0]]);
+    expect(titles).toEqual(urls.map((url) => [url, markdown(url).text.split("\n")[0]]));
   });
 });

@@ -1,16 +1,14 @@
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { checkText, problemsFailure, readText, validRules } from "../load-rules.js";
-import { examples, type NamesOptions, namesOptions } from "../options.js";
+import { readText, validRules } from "../load-rules.js";
+import { examples, type JsonOption, type NamesOptions, namesOptions } from "../options.js";
 import { explained, explanationText } from "../output/explanation.js";
 import { validRulesText } from "../output/format.js";
 import { json } from "../output/terminal.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
 
-interface CheckOptions extends NamesOptions, RequestOptions {
-  readonly json?: true;
-}
+interface CheckOptions extends NamesOptions, RequestOptions, JsonOption {}
 
 export function addCheck(program: Command, io: Io): void {
   const command = program
@@ -31,14 +29,13 @@ export function addCheck(program: Command, io: Io): void {
 }
 
 async function check(io: Io, file: string, options: CheckOptions): Promise<void> {
-  if (options.request === undefined) refuseRequestOptions(options);
+  const { request: line } = options;
+  if (line === undefined) refuseRequestOptions(options);
   const { text, name } = await readText(io, file);
-  if (options.json === true) return checkToJson(io, text, name, options);
   const set = validRules(io, text, name, options);
-  const explanation =
-    options.request === undefined
-      ? ""
-      : `\n${explanationText(io, options.request, explained(set, await explain(io, set, options, options.request)))}`;
+  const request = line === undefined ? undefined : explained(set, await explain(io, set, options, line));
+  if (options.json === true) return io.out(json({ file: name, rules: set.rules.length, problems: [], ...(request && { request }) }));
+  const explanation = line === undefined || request === undefined ? "" : `\n${explanationText(io, line, request)}`;
   io.out(validRulesText(name, set.rules) + explanation);
 }
 
@@ -47,11 +44,4 @@ function refuseRequestOptions(options: CheckOptions): void {
   const option = (["ip", "key", "header", "route", "plan"] as const).find((name) => options[name] !== undefined);
   if (option === undefined) return;
   throw new Failure("usage", `--${option} describes a request, but --request is missing. Add --request "POST /posts".`);
-}
-
-async function checkToJson(io: Io, text: string, file: string, options: CheckOptions): Promise<void> {
-  const { rules: set, problems } = checkText(text, file, options);
-  const request = set && options.request !== undefined ? { request: explained(set, await explain(io, set, options, options.request)) } : {};
-  io.out(json({ file, rules: set?.rules.length ?? null, problems, ...request }));
-  if (set === undefined) throw problemsFailure(file, problems);
 }

@@ -4,11 +4,12 @@ import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { readText, validRules } from "../load-rules.js";
-import { examples, matching, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
+import { examples, type JsonOption, matching, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
 import { validRulesText, versionText } from "../output/format.js";
+import { json } from "../output/terminal.js";
 import { withRedis } from "../redis.js";
 
-interface PushOptions extends RedisOptions, NamesOptions {
+interface PushOptions extends RedisOptions, NamesOptions, JsonOption {
   readonly ifVersion?: string;
 }
 
@@ -17,12 +18,13 @@ export function addPush(program: Command, io: Io): void {
     .command("push")
     .description("Check a rules file and write it to Redis. All apps that follow the key load it at once.")
     .argument("<file>", "YAML or JSON; - for standard input");
-  namesOptions(redisOptions(command));
-  command.option(
-    "--if-version <version>",
-    "push only if this is the stored version (0: none yet), so that nobody's change is lost",
-    matching(/^(0|[1-9]\d*)$/, "It must be a version number, as push and pull print it."),
-  );
+  namesOptions(redisOptions(command))
+    .option(
+      "--if-version <version>",
+      "push only if this is the stored version (0: none yet), so that nobody's change is lost",
+      matching(/^(0|[1-9]\d*)$/, "It must be a version number, as push and pull print it."),
+    )
+    .option("--json", "print JSON");
   examples(
     command,
     "push limits.yaml --redis redis://127.0.0.1:6379",
@@ -47,5 +49,6 @@ async function push(io: Io, file: string, options: PushOptions): Promise<void> {
       );
     }
   });
-  io.out(validRulesText(name, rules) + versionText(rulesKey, version));
+  if (options.json === true) io.out(json({ file: name, rules: rules.length, problems: [], key: rulesKey, version }));
+  else io.out(validRulesText(name, rules) + versionText(rulesKey, version));
 }

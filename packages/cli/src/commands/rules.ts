@@ -14,10 +14,6 @@ import { limitName, storedKeys } from "../stored-keys.js";
 /** How many keys are looked at to find the limits that are defined in code. */
 const mostKeys = 10_000;
 
-interface ListOptions extends RulesOptions {
-  readonly json?: true;
-}
-
 /** Limits that have counts in Redis, and no rule of their name. */
 interface LimitsInCode {
   readonly limits: readonly { readonly name: string; readonly keys: number }[];
@@ -30,15 +26,15 @@ export function addRules(program: Command, io: Io): void {
     .command("rules")
     .description("List the rules that are in force, and the limits in Redis that an app defines in its code.");
   rulesOptions(command).option("--json", "print JSON");
-  examples(command, "rules --redis redis://127.0.0.1:6379", "rules --file limits.yaml").action((options: ListOptions) =>
+  examples(command, "rules --redis redis://127.0.0.1:6379", "rules --file limits.yaml").action((options: RulesOptions) =>
     rules(io, options),
   );
 }
 
-async function rules(io: Io, options: ListOptions): Promise<void> {
+async function rules(io: Io, options: RulesOptions): Promise<void> {
   if (options.file !== undefined && options.redis === undefined) {
     // Without Redis there is nothing to ask but the file.
-    print(io, options, await fileRulesOf(io, options.file), undefined);
+    print(io, options, await fileRulesOf(io, options.file, options), undefined);
     return;
   }
   await withRedis(options, async (redis) => {
@@ -67,7 +63,7 @@ async function limitsInCode(redis: Redis | Cluster, prefix: string, loaded: Load
   return { limits: limits.sort((one, other) => other.keys - one.keys || (one.name < other.name ? -1 : 1)), more };
 }
 
-function print(io: Io, options: ListOptions, loaded: LoadedRules | undefined, found: LimitsInCode | undefined): void {
+function print(io: Io, options: RulesOptions, loaded: LoadedRules | undefined, found: LimitsInCode | undefined): void {
   if (options.json === true) {
     const { set, name = options.rulesKey, version } = loaded ?? {};
     io.out(
@@ -88,7 +84,7 @@ function print(io: Io, options: ListOptions, loaded: LoadedRules | undefined, fo
   if (found.more) io.out(`  Only the first ${mostKeys.toLocaleString("en")} keys in Redis were looked at: there may be more.\n`);
 }
 
-function headingOf({ rulesKey }: ListOptions, loaded: LoadedRules | undefined): string {
+function headingOf({ rulesKey }: RulesOptions, loaded: LoadedRules | undefined): string {
   if (loaded === undefined) return `${sanitize(rulesKey)}: no rules`;
   const { name, version, set } = loaded;
   return `${sanitize(name)}: ${version === undefined ? "" : `version ${sanitize(version)}, `}${count(set.rules.length, "rule")}`;

@@ -141,7 +141,7 @@ async function followRules(io: Io, logs: readonly string[], options: SimulateOpt
   }
   const sources = await logSources(io, logs);
   const { text, name } = await readText(io, options.rules);
-  const set = validRules(io, text, name);
+  const set = validRules(io, text, name, options);
   const own = replayOptionsOf(options, appNames(set));
   const live = { everyMs: parseDuration(options.every ?? "10s"), json: options.json === true };
   const log = await followLogs(io, sources, set, own, live);
@@ -170,7 +170,7 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
     withProgress(io, all, hasPage(options) ? own + 2 : own, work);
   if (rules !== undefined) {
     const { text, name } = await readText(io, rules);
-    const set = validRules(io, text, name);
+    const set = validRules(io, text, name, options);
     const replay = { ...replayOptionsOf(options, appNames(set)), grid };
     return withPasses(1, async (onProgress) => {
       const own = { ...replay, onProgress };

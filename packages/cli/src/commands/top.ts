@@ -15,7 +15,6 @@ interface TopOptions extends LookOptions {
   readonly every: Duration;
   readonly once?: true;
   readonly rows: number;
-  readonly json?: true;
 }
 
 export function addTop(program: Command, io: Io): void {

@@ -15,9 +15,7 @@ import { withRedis } from "../redis.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
 import { findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "../rules-in-force.js";
 
-interface WhyOptions extends RulesOptions, RequestOptions {
-  readonly json?: true;
-}
+interface WhyOptions extends RulesOptions, RequestOptions {}
 
 export function addWhy(program: Command, io: Io): void {
   const command = program
