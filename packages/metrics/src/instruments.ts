@@ -45,6 +45,7 @@ export type CounterId =
   | "settlements"
   | "bans"
   | "keyChanges"
+  | "slotsLost"
   | "evictions"
   | "storeErrors"
   | "breakerTransitions"
@@ -56,7 +57,7 @@ export type CounterId =
 export type HistogramId = "timeInQueue" | "decisionDuration" | "roundTripDuration" | "roundTripDecisions";
 
 /** The metrics that are read when metrics are collected. */
-export type NowId = "limit" | "window" | "shadow" | "keys" | "breakers" | "rulesVersions" | "rulesRefused" | "rulesLoaded";
+export type NowId = "limit" | "window" | "shadow" | "slotsHeld" | "keys" | "breakers" | "rulesVersions" | "rulesRefused" | "rulesLoaded";
 
 export type InstrumentId = CounterId | HistogramId | NowId;
 
@@ -155,6 +156,13 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "The time in which a full limit comes back: the window, or the time that a bucket takes from empty to full.",
   ),
   shadow: gauge("shadow", "{rule}", ["rule"], "1 if the rule is in shadow mode, which rejects nothing; 0 if it is enforced."),
+  slotsHeld: sum("slots.held", "{slot}", ["rule"], "Slots that requests in flight in this process hold now (concurrency)."),
+  slotsLost: counter(
+    "slots.lost",
+    "{slot}",
+    ["rule", "result"],
+    "Slots that came back while their request still ran, because the process was stopped or could not reach the store for longer than hold, by result: retaken (there was room, so the request has a slot again), or beside (the limit was full, so the request runs beside it).",
+  ),
   keys: sum("keys", "{key}", [], "Keys that the memory stores hold now."),
   evictions: counter(
     "evictions",

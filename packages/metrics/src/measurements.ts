@@ -130,7 +130,7 @@ export class Measurements {
         counters.settlements.with(this.ruleOf(event.name ?? unknownRule), "failed").value++;
         break;
       case "slot-lost":
-        // Rare, and for the log: the request was counted when it began.
+        counters.slotsLost.with(this.ruleOf(event.name), event.counted ? "retaken" : "beside").value++;
         break;
       case "evicted":
         counters.evictions.with(this.ruleOf(event.name)).value++;

@@ -1,4 +1,4 @@
-import { inventory } from "@floodgate/core/rules";
+import { inventory, slotsHeld } from "@floodgate/core/rules";
 import { instruments, type NowId } from "./instruments.js";
 import { type Attributes, attributesOf } from "./series.js";
 
@@ -16,14 +16,18 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   const quotas = new Numbers("limit", Math.min);
   const windows = new Numbers("window", Math.max);
   const shadows = new Numbers("shadow", Math.min);
+  const held = new Numbers("slotsHeld", sum);
   for (const { name, policy, shadow } of limits) {
     // Rules above the cap are measured together, but have no limit together.
     if (ruleOf(name) !== name) continue;
     shadows.add(shadow ? 1 : 0, name);
     if (policy === undefined) continue;
+    if (policy.algorithm === "concurrency") held.add(0, name);
     quotas.add(policy.quota, name);
     windows.add(policy.spanMs / 1000, name);
   }
+
+  for (const name of slotsHeld()) held.add(1, ruleOf(name));
 
   const keys = new Numbers("keys", sum);
   const breakers = new Numbers("breakers", sum);
@@ -46,6 +50,7 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
     limit: quotas.all(),
     window: windows.all(),
     shadow: shadows.all(),
+    slotsHeld: held.all(),
     keys: keys.all(),
     breakers: breakers.all(),
     rulesVersions: versions.all(),

@@ -59,7 +59,7 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   settled: [{ type: "settled", ...who, cost: 1, units: -2, decision }, ["settlements api succeeded 1", "unitsSettled api refunded 2"]],
   "refund-failed": [{ type: "refund-failed", ...who, error }, ["refunds api failed 1"]],
   "settle-failed": [{ type: "settle-failed", error }, ["settlements unknown failed 1"]],
-  "slot-lost": [{ type: "slot-lost", ...who, decision, counted: true }, []],
+  "slot-lost": [{ type: "slot-lost", ...who, decision, counted: true }, ["slotsLost api retaken 1"]],
   evicted: [{ type: "evicted", ...who }, ["evictions api 1"]],
   banned: [{ type: "banned", ...who, forMs: 1000, shadow: false }, ["bans api enforced 1"]],
   blocked: [{ type: "blocked", ...who, forMs: 1000, by: "ann" }, ["keyChanges api blocked 1"]],
@@ -93,6 +93,7 @@ describe("each event of core is measured", () => {
   it.each<[string, FloodgateEvent, string[]]>([
     ["a key that was missing, but not rejected", { type: "missing-key", name: "api", rejected: false }, ["requests api skipped 1"]],
     ["a settlement that charges", { ...events.settled[0], units: 4 }, ["settlements api succeeded 1", "unitsSettled api charged 4"]],
+    ["a slot that is lost while the limit is full", { ...events["slot-lost"][0], counted: false }, ["slotsLost api beside 1"]],
     ["a ban in shadow mode", { ...events.banned[0], shadow: true }, ["bans api shadow 1"]],
     ["a store error that is not one of ours", { type: "store-error", error: new Error("k") }, ["storeErrors other 1"]],
     ["a failed round trip", { type: "round-trip", steps: 1, ms: 100, ok: false }, ["roundTripDuration error 0.1", "roundTripDecisions 1"]],

@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow, gcra, type Limiter, leakyBucket, type Policy, tokenBucket } from "@floodgate/core";
+import { concurrency, createLimiter, fixedWindow, gcra, type Limiter, leakyBucket, type Policy, tokenBucket } from "@floodgate/core";
 import type { Store } from "@floodgate/core/store";
 import { rateLimit } from "@floodgate/hono";
 import { type LiveRules, liveRules } from "@floodgate/rules";
@@ -84,6 +84,22 @@ it("keys are those that all memory stores hold", async () => {
   for (const key of ["x", "y"]) a.consume(key);
   b.consume("z");
   expect((await figures()).keys).toEqual({ "": 3 });
+});
+
+it("slots are those that requests in flight hold, by rule; 0 if there are none", async () => {
+  const uploads = limiter("uploads", concurrency({ limit: 3, hold: "30s" }));
+  const zero = 'floodgate_rate_limiting_slots_held{rule="uploads"} 0';
+  expect(await exporters.registry.metrics()).toContain(zero);
+  const ends: (() => void)[] = [];
+  const runs = ["a", "a", "b"].map((key) => uploads.run(key, () => new Promise<void>((resolve) => ends.push(resolve))));
+  await vi.waitFor(() => expect(ends).toHaveLength(3));
+  expect((await figures()).slotsHeld).toEqual({ uploads: 3 });
+  ends[0]?.();
+  await runs[0];
+  expect((await figures()).slotsHeld).toEqual({ uploads: 2 });
+  for (const end of ends) end();
+  await Promise.all(runs);
+  expect(await exporters.registry.metrics()).toContain(zero);
 });
 
 it("evictions are counted by rule", async () => {

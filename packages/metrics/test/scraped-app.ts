@@ -4,7 +4,16 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLimiter, fixedWindow, leakyBucket, memoryStore, observe, rateLimit } from "@floodgate/express";
+import {
+  concurrency,
+  createLimiter,
+  type FloodgateEvent,
+  fixedWindow,
+  leakyBucket,
+  memoryStore,
+  observe,
+  rateLimit,
+} from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
@@ -29,6 +38,7 @@ export const requests: Readonly<Record<string, Readonly<Record<string, number>>>
   unreachable: { "failed-open": 2 },
   tokens: { allowed: 3 },
   sessions: { allowed: 5 },
+  uploads: { allowed: 1 },
   // Each of 7 requests is under two rules, and then under one of a second middleware.
   wide: { allowed: 4 },
   narrow: { allowed: 4, limited: 3 },
@@ -71,13 +81,14 @@ export class ScrapedApp {
     await this.send(2, "/unreachable", { "x-client": client });
     await this.changeRules(this.#runs);
     await this.send(1, "/live", { "x-client": client });
-    const { tokens, sessions } = this.#limiters;
+    const { tokens, sessions, uploads } = this.#limiters;
     await tokens.settle(client, await tokens.consume(client, { cost: 5 }), 8);
     await tokens.settle(client, await tokens.consume(client, { cost: 5 }), 2);
     await tokens.refund(client, await tokens.consume(client, { cost: 4 }));
     await tokens.block(client, "1h", { by: "ann" });
     await tokens.unblock(client, { by: "ann" });
     for (let i = 0; i < 5; i++) sessions.consume(`${client}-${i}`);
+    await uploads.run(client, () => this.#limiters.loseSlots());
   }
 
   /** Sends requests one after the other. */
@@ -96,13 +107,7 @@ export class ScrapedApp {
   }
 
   async #writeRules(text: string, event: "rules-reloaded" | "rules-refused"): Promise<void> {
-    const told = new Promise<void>((resolve) => {
-      const stop = observe(({ type }) => {
-        if (type !== event) return;
-        stop();
-        resolve();
-      });
-    });
+    const told = eventOf(event);
     writeFileSync(join(this.#dir, "limits.yaml"), text);
     await told;
   }
@@ -110,6 +115,16 @@ export class ScrapedApp {
   stop(): Promise<void> {
     return this.#tidy();
   }
+}
+
+function eventOf(wanted: FloodgateEvent["type"]): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = observe(({ type }) => {
+      if (type !== wanted) return;
+      stop();
+      resolve();
+    });
+  });
 }
 
 export async function startApp(): Promise<ScrapedApp> {
@@ -183,5 +198,15 @@ function limitersOf(redis: Redis) {
     store: memoryStore({ clock, maxKeys: 2 }),
   });
   for (const key of ["first", "second"]) sessions.consume(key);
-  return { tokens, sessions };
+  let nowMs = clock();
+  const uploads = createLimiter({
+    name: "uploads",
+    policy: concurrency({ limit: 3, hold: "100ms" }),
+    store: memoryStore({ clock: () => nowMs }),
+  });
+  const loseSlots = (): Promise<void> => {
+    nowMs += 1000;
+    return eventOf("slot-lost");
+  };
+  return { tokens, sessions, uploads, loseSlots };
 }

@@ -21,6 +21,8 @@ describe("a policy as a text", () => {
   });
 
   it.each([
+    ["calendar-window 100/1d", /cannot be compared: a calendar window is a quota.* fixed-window 100\/1d counts the same\.$/],
+    ["concurrency 5 30s", "cannot be compared: it counts requests that run at the same time, and a log does not say when a request ended."],
     ["tokenbucket 20 10/s", "Did you mean token-bucket?"],
     ["fixed-window 5/15m 7", "fixed-window has no option for the number 7"],
     ["fixed-window 5/15x", '"5/15x" is neither a rate'],

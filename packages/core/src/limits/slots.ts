@@ -23,16 +23,14 @@ export class Slot {
   readonly #decision: Decision;
   readonly #keeper: Keeper;
   readonly #onEvent: EventListener | undefined;
-  readonly #lost: () => void;
   /** A renewal in flight. It changes the charge. */
   renewing: Promise<void> | undefined;
 
-  constructor(charge: Charge, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined, lost: () => void) {
+  constructor(charge: Charge, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined) {
     this.charge = charge;
     this.#decision = decision;
     this.#keeper = keeper;
     this.#onEvent = onEvent;
-    this.#lost = lost;
   }
 
   /** Stops the renewals. Returns the one in flight, which must end before the slot is given back. */
@@ -49,11 +47,10 @@ export class Slot {
       () => {
         const renewed = settler?.renew?.(limit, key, charge) as Promised<Decision>;
         if (!isPromise(renewed)) return this.#renewed(renewed);
-        const done = (): void => {
-          this.renewing = undefined;
-        };
         this.renewing = Promise.resolve(renewed).then((decision) => this.#renewed(decision));
-        return this.renewing.finally(done);
+        return this.renewing.finally(() => {
+          this.renewing = undefined;
+        });
       },
       () => undefined,
     );
@@ -63,13 +60,19 @@ export class Slot {
     const { charge } = this;
     const { limit, key } = charge;
     const before = charge.atMs;
-    if (renewed.allowed) Object.assign(charge, asCharge(renewed));
-    else this.end();
-    if (renewed.allowed && charge.atMs - before < (limit.policy.holdMs ?? 0)) return;
     const counted = renewed.allowed;
+    if (counted) Object.assign(charge, asCharge(renewed));
+    else this.end();
+    if (counted && charge.atMs - before < (limit.policy.holdMs as number)) return;
     activeListener(this.#onEvent)?.({ type: "slot-lost", name: limit.name, key, decision: this.#decision, counted });
-    if (!counted) this.#lost();
   }
+}
+
+const held = new Set<Slot>();
+
+/** The names of the limits whose slots requests in flight hold in this process, one for each slot. */
+export function slotsHeld(): string[] {
+  return [...held].map(({ charge }) => charge.limit.name);
 }
 
 /** Renews all slots of one store in this process that last equally long, in one go each third of that time. */
@@ -84,12 +87,14 @@ class Keeper {
 
   add(slot: Slot): void {
     this.#slots.add(slot);
+    held.add(slot);
     this.#timer ??= startTimer(this.#tick, this.#everyMs);
   }
 
   delete(slot: Slot): void {
+    held.delete(slot);
     this.#slots.delete(slot);
-    if (this.#slots.size > 0 || this.#timer === undefined) return;
+    if (this.#slots.size > 0) return;
     stopTimer(this.#timer);
     this.#timer = undefined;
   }
@@ -100,7 +105,7 @@ class Keeper {
   };
 
   async #renewAll(): Promise<void> {
-    const due = [...this.#slots].filter(({ renewing }) => renewing === undefined);
+    const due = [...this.#slots].filter(({ renewing }) => !renewing);
     for (let i = 0; i < due.length; i += perTurn) {
       await Promise.all(due.slice(i, i + perTurn).map((slot) => (this.#slots.has(slot) ? slot.renew() : undefined)));
     }
@@ -117,18 +122,15 @@ export function leaveSlots(decisions: readonly Decision[]): void {
 
 const keepers = new WeakMap<object, Map<number, Keeper>>();
 
-/**
- * Renews the slot of a charge until it is settled.
- * @param lost is called if the slot came back meanwhile, because this process was stopped for too long, and there is no room for it.
- */
-export function keepSlot(charge: Charge, decision: Decision, onEvent: EventListener | undefined, lost: () => void = () => undefined): void {
+/** Renews the slot of a charge until it is settled. */
+export function keepSlot(charge: Charge, decision: Decision, onEvent: EventListener | undefined): void {
   if (charge.settler?.renew === undefined) return;
   const { scope } = charge.settler;
   const holdMs = charge.limit.policy.holdMs as number;
   const byHold = keepers.get(scope) ?? new Map<number, Keeper>();
   const keeper = byHold.get(holdMs) ?? new Keeper(holdMs);
   keepers.set(scope, byHold.set(holdMs, keeper));
-  const slot = new Slot(charge, decision, keeper, onEvent, lost);
+  const slot = new Slot(charge, decision, keeper, onEvent);
   charge.slot = slot;
   keeper.add(slot);
 }

@@ -7,7 +7,7 @@ import type { Match } from "./match.js";
 interface CheckedRule {
   readonly fixed: Limit | undefined;
   readonly plans: ReadonlyMap<string, Limit> | undefined;
-  readonly settle: unknown;
+  readonly options: { readonly hold?: unknown; readonly settle?: unknown; readonly refundWhen?: unknown };
 }
 
 /** What rules need to count descriptors of Envoy's rate limit service. Apps do without it. */
@@ -21,7 +21,7 @@ export interface DescriptorRules {
  * Checks what a rule for descriptors cannot have: Envoy asks once, does not hold the request, and does not tell how it ended.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS`
  */
-function checkForDescriptors(where: string, { fixed, plans, settle }: CheckedRule): void {
+function checkForDescriptors(where: string, { fixed, plans, options }: CheckedRule): void {
   const limits = [{ at: ["policy"], limit: fixed }, ...[...(plans ?? [])].map(([plan, limit]) => ({ at: ["plans", plan], limit }))];
   const queue = limits.find(({ limit }) => limit?.policy.algorithm === "leaky-bucket");
   if (queue !== undefined) {
@@ -36,14 +36,15 @@ function checkForDescriptors(where: string, { fixed, plans, settle }: CheckedRul
     throw new FloodgateError(
       "FLOODGATE_CONFLICTING_OPTIONS",
       `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never tells when that is. Use another policy without \`hold\`, or floodgate gateway.`,
-      { at: held.at },
+      { at: options.hold === undefined ? held.at : ["hold"] },
     );
   }
-  if (settle !== undefined) {
+  for (const option of ["settle", "refundWhen"] as const) {
+    if (options[option] === undefined) continue;
     throw new FloodgateError(
       "FLOODGATE_CONFLICTING_OPTIONS",
-      `${where}: \`settle\` needs the response, which Envoy's rate limit service never sees. Leave it out.`,
-      { at: ["settle"] },
+      `${where}: \`${option}\` needs the response, which Envoy's rate limit service never sees. Leave it out.`,
+      { at: [option] },
     );
   }
 }

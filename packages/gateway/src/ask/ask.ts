@@ -227,18 +227,25 @@ function headerOf(source: string): string | undefined {
  */
 function checkSuitable({ rules }: RuleSet): void {
   rules.forEach((rule, i) => {
-    if (rule.policy?.algorithm === "leaky-bucket" && rule.mode !== "shadow") {
+    const policies = [
+      { at: ["policy"], policy: rule.policy },
+      ...Object.entries(rule.plans ?? {}).map(([plan, policy]) => ({ at: ["plans", plan], policy })),
+    ];
+    const placeOf = (algorithm: string): string[] | undefined =>
+      policies.find(({ policy }) => policy !== undefined && "algorithm" in policy && policy.algorithm === algorithm)?.at;
+    const queue = placeOf("leaky-bucket");
+    if (queue !== undefined && rule.mode !== "shadow") {
       throw unsuitable(
         rule,
-        ["rules", i, "policy"],
+        ["rules", i, ...queue],
         "holds requests (leaky-bucket), but a gateway that asks cannot hold them. Write algorithm: token-bucket. Or use floodgate gateway, which holds requests, or the JSON API alone (presets: []), which answers delayMs",
       );
     }
-    const policies: readonly object[] = [rule.policy ?? {}, ...Object.values(rule.plans ?? {})];
-    if (rule.hold !== undefined || policies.some((policy) => "algorithm" in policy && policy.algorithm === "concurrency")) {
+    const held = rule.hold === undefined ? placeOf("concurrency") : ["hold"];
+    if (held !== undefined) {
       throw unsuitable(
         rule,
-        ["rules", i, rule.hold === undefined ? "policy" : "hold"],
+        ["rules", i, ...held],
         "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, then POST /v1/refund",
       );
     }

@@ -19,7 +19,7 @@ type Rule = CompiledRule<GatewayRequest>;
 export interface DescriptorStatus {
   /** Whether all enforced limits of this descriptor allow it. The whole request passes only if all descriptors do. */
   readonly allowed: boolean;
-  /** The most restrictive decision of its enforced limits; undefined if none applied. */
+  /** The most restrictive decision of its enforced limits that headers may show; undefined if there is none. Envoy makes headers of it. */
   readonly decision: Decision | undefined;
 }
 
@@ -155,15 +155,17 @@ function safe(cost: number): number {
 /** The status of each of `count` descriptors. A limit of 0 may have rejected the request before other checks were decided. */
 function statusesOf(count: number, shared: readonly SharedCheck[], decided: Outcome): DescriptorStatus[] {
   const decisions = new Map<unknown, Decision>(decided.checks.map((check, i) => [check, decided.decisions[i] as Decision]));
-  const enforced = Array.from({ length: count }, (): Decision[] => []);
+  const enforced = Array.from({ length: count }, () => ({ allowed: true, shown: [] as Decision[] }));
   for (const { check, places } of shared) {
     const decision = decisions.get(check);
-    if (decision !== undefined && check.shadow !== true) for (const place of places) enforced[place]?.push(decision);
+    if (decision === undefined || check.shadow === true) continue;
+    for (const place of places) {
+      const own = enforced[place] as (typeof enforced)[0];
+      if (!decision.allowed) own.allowed = false;
+      if (check.rule.inHeaders) own.shown.push(decision);
+    }
   }
-  return enforced.map((own) => {
-    const decision = own.length === 0 ? undefined : mostRestrictive(own);
-    return { allowed: decision?.allowed !== false, decision };
-  });
+  return enforced.map(({ allowed, shown }) => ({ allowed, decision: shown.length === 0 ? undefined : mostRestrictive(shown) }));
 }
 
 /** The most restrictive decision of each limit: the headers show a name once. */

@@ -37,6 +37,8 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
 /** The proxy sees the responses too. `settle: header:x-cost` charges what the upstream says; without the header nothing changes. */
 export const proxyReader: RequestReader<GatewayRequest> = {
   ...gatewayReader,
+  // No descriptor comes here. Its rules were checked when they were read, without defaults such as `refundStatus`, which are not for them.
+  descriptors: { ...descriptorRules, checkRule: () => undefined, of: ({ descriptor }) => descriptor },
   cost: (source) => {
     const [, name] = /^header:([!#$%&'*+.^_`|~\w-]+)$/.exec(source) ?? [];
     return name === undefined ? undefined : (request) => costOf(name, request.responseHeader?.(name.toLowerCase()));

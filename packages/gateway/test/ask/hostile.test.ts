@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { observe } from "@floodgate/core";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../../../tools/test-servers/src/until.js";
+import { presetNames } from "../../src/ask/presets.js";
 import { few, startServe } from "../world.js";
 import { head, sendRaw } from "./raw.js";
 
@@ -174,11 +175,29 @@ describe("Rules that a gateway cannot keep are refused", () => {
 
   it("at the start", async () => {
     await expect(startServe([few(1), queue])).rejects.toThrow(/limits\.json:1:\d+: .*"queue" holds requests \(leaky-bucket\)/);
-    const policy = { algorithm: "concurrency", limit: 5, hold: "30s" };
-    await expect(startServe([{ name: "uploads", policy }])).rejects.toThrow('"uploads" holds units until a request has ended');
-    await expect(startServe([few(1, { hold: "30s" })])).rejects.toThrow('"few" holds units until a request has ended');
-    await expect(startServe([few(1, { settle: "tokens" })])).rejects.toThrow('"few" has `settle`');
-    await expect(startServe([few(1, { refundWhen: "5xx" })])).rejects.toThrow('"few" has `refundWhen`');
+  });
+
+  const concurrency = { algorithm: "concurrency", limit: 5, hold: "30s" };
+
+  it.each(
+    presetNames.flatMap((preset) =>
+      (
+        [
+          ["few", "holds requests", { plans: { slow: queue.policy } }],
+          [
+            "uploads",
+            "holds units until a request has ended",
+            { name: "uploads", limit: undefined, window: undefined, policy: concurrency },
+          ],
+          ["few", "holds units until a request has ended", { plans: { small: concurrency } }],
+          ["few", "holds units until a request has ended", { hold: "30s" }],
+          ["few", "has `settle`", { settle: "header:x-cost" }],
+          ["few", "has `refundWhen`", { refundWhen: "5xx" }],
+        ] as const
+      ).map(([rule, reason, options]) => [preset, JSON.stringify(options), `"${rule}" ${reason}`, options] as const),
+    ),
+  )("by %s: %s", async (preset, _, reason, options) => {
+    await expect(startServe([few(1, options)], { presets: [preset], plan: "header:x-plan" })).rejects.toThrow(reason);
   });
 
   it("in a new version, so that the last good one stays in force", async () => {

@@ -259,6 +259,25 @@ describe("rules", () => {
     await vi.waitFor(async () => expect((await look())?.limit).toBeUndefined(), { timeout: 10_000, interval: 50 });
   });
 
+  it("with `headers: false` count, and neither headers nor numbers show them", async () => {
+    const budget = (limit: number): string =>
+      `\n  - { name: budget, match: { domain: edge }, key: global, policy: { algorithm: fixed-window, limit: ${limit}, ${year} }, headers: false }`;
+    const beside = (await start(`${perAddress}${budget(2)}`)).connect();
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(await beside.ask({ domain: "edge", descriptors: [address(i)] }));
+    expect(answers.map(codes)).toEqual(["OK: OK", "OK: OK", "OVER_LIMIT: OVER_LIMIT"]);
+    for (const { headers, statuses } of answers) {
+      expect(headers["ratelimit-policy"]).toBe('"per-address";q=3;w=31536000');
+      expect(statuses[0]?.limit?.name).toBe("per-address");
+    }
+    const alone = (await start(budget(1))).connect();
+    expect(await alone.ask({ domain: "edge", descriptors: [address(1)] })).toMatchObject({ headers: {}, statuses: [{ limit: undefined }] });
+    const over = await alone.ask({ domain: "edge", descriptors: [address(1)] });
+    expect(codes(over)).toBe("OVER_LIMIT: OVER_LIMIT");
+    expect(Object.keys(over.headers)).not.toEqual(expect.arrayContaining(["ratelimit"]));
+    expect(over.statuses[0]?.limit).toBeUndefined();
+  });
+
   it("that hold requests are refused", async () => {
     const queue = `\n  - { name: queue, match: { domain: edge }, policy: { algorithm: leaky-bucket, capacity: 10, leak: 5, every: 1s } }`;
     await expect(start(queue)).rejects.toThrow(/limits\.yaml:3:53: rules\[0\]: `policy` is a leaky-bucket, which holds requests/);

@@ -367,7 +367,9 @@ describe("refunds", () => {
   it("are by the status of the response", async () => {
     let status = 500;
     const upstream = await startUpstream((_request, response) => void response.writeHead(status).end());
-    const { url } = await startGateway(upstream.port, limitOf(2), { refundStatus: "5xx,404" });
+    // A rules file may be shared with Envoy.
+    const rules = limitOf(2).replace("]", ", { name: mesh, match: { domain: edge }, limit: 1, window: 1m }]");
+    const { url } = await startGateway(upstream.port, rules, { refundStatus: "5xx,404" });
     const statuses: number[] = [];
     for (status of [500, 404, 503, 200, 500, 201, 200]) {
       statuses.push((await ask(url)).status);

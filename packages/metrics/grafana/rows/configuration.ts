@@ -1,5 +1,5 @@
 import { lines, type Panel, row } from "../panels.js";
-import { now, orZero, perSecond, series } from "../query.js";
+import { byRule, now, orZero, perSecond, series } from "../query.js";
 
 export const configuration: readonly Panel[] = [
   row("Rules, refunds and warnings"),
@@ -57,6 +57,19 @@ export const configuration: readonly Panel[] = [
       "refunds {{result}}": perSecond("refunds", {}, ["result"]),
       "settlements {{result}}": perSecond("settlements", {}, ["result"]),
     },
+  }),
+  lines({
+    title: "Slots in use",
+    description: "Slots that requests in flight hold, by rule of concurrency. The limit is for each key, so the sum may be above it.",
+    unit: "short",
+    queries: { "{{rule}}": now("slotsHeld", {}, byRule) },
+  }),
+  lines({
+    title: "Slots lost",
+    description:
+      "Slots per second that came back while their request still ran. The process was stopped, or could not reach the store, for longer than hold: look at its event loop and at the store's errors. Requests with the result beside run beyond the limit.",
+    unit: "ops",
+    queries: { "{{rule}} {{result}}": perSecond("slotsLost", {}, ["rule", "result"]) },
   }),
   lines({
     title: "Warnings by code",

@@ -43,6 +43,13 @@ export function optionsFor(algorithm: AlgorithmName, limit: number, rate: number
   }
 }
 
+/** Why policies of the other algorithms have no text. */
+const notCompared: Readonly<Record<string, string>> = {
+  "calendar-window":
+    "a calendar window is a quota for a day or a month, and begins anew in a time zone, so it has no rate. Write a rule with it, and replay that: --rules limits.yaml. For days in UTC, fixed-window 100/1d counts the same.",
+  concurrency: "it counts requests that run at the same time, and a log does not say when a request ended.",
+};
+
 const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /** `60000ms` is `1m`. In one unit, as options are written. */
@@ -66,6 +73,8 @@ export function parsePolicy(text: string): Policy {
   const words = text.trim().split(/\s+/);
   const [first = ""] = words;
   const named = algorithmNames.find((name) => name === first.toLowerCase());
+  const without = notCompared[first.toLowerCase()];
+  if (without !== undefined) throw invalid(`${where} cannot be compared: ${without}`);
   if (named === undefined && /^[a-z]/i.test(first)) {
     const near = nearest(first, algorithmNames);
     throw invalid(
