@@ -24,7 +24,7 @@ const isThere = (name) => folders.some((folder) => existsSync(join(folder, name)
 const missing = Object.keys(programs).filter((debian) => !programs[debian].some(isThere));
 const installs = existsSync("/usr/bin/apt-get") && (process.getuid?.() === 0 || process.env.CI !== undefined);
 
-if (process.argv[2] !== "long") console.log("All tests: about 5 minutes on two cores. npm run test:quick takes less than one.");
+if (process.argv[2] !== "long") console.log("All tests: about 4 minutes on two cores. npm run test:quick takes less than one.");
 console.log("First: pnpm installs the packages into node_modules, and everything is built (about a minute).");
 if (missing.length === 0) console.log("The servers and the browser that tests start are all here: nothing else is installed.");
 else if (installs) console.log(`apt-get installs what is missing here: ${missing.join(", ")}.`);

@@ -1,4 +1,4 @@
-// A child process of processes.test.ts: consumes a key when it is told to, and sends what it saw.
+// A child process of processes.long.test.ts: consumes a key when it is told to, and sends what it saw.
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { clusterStore } from "@floodgate/store-cluster";
 

@@ -6,7 +6,7 @@ import { Figures } from "../../src/figures.js";
 import type { Send } from "../../src/share/redis.js";
 import { Share } from "../../src/share/share.js";
 
-// The commands that a share uses, on a clock that the test turns. The real Redis is in processes.test.ts.
+// The commands that a share uses, on a clock that the test turns. The real Redis is in processes.long.test.ts.
 
 class FakeRedis {
   readonly texts = new Map<string, { readonly text: string; readonly untilMs: number }>();

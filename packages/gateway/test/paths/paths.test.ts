@@ -1,3 +1,3 @@
 import { describePaths } from "./differential.js";
 
-describePaths(150, 20_261_122);
+describePaths(50, 20_261_122);
