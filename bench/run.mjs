@@ -14,6 +14,7 @@ import { redisLeases } from "./redis-leases.mjs";
 import { redisScript } from "./redis-script.mjs";
 import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
+import { scale } from "./scale.mjs";
 import { simulate } from "./simulate.mjs";
 import { store } from "./store.mjs";
 
@@ -59,6 +60,10 @@ const parts = {
   leases: [
     "one hot key in Redis with leases against INCR, and fifty stores in four processes on one key",
     ({ rounds = 5, seconds = 1 }) => redisLeases({ rounds, seconds }),
+  ],
+  scale: [
+    "how far it goes: 1, 3 and 6 servers by their CPU time, and one hot key of a thousand processes on a virtual clock (15 minutes)",
+    () => scale({ decisions: 100_000, seconds: 2 }),
   ],
   accuracy: ["how many requests a sliding window counter decides otherwise than the exact log", accuracy],
   simulate: ["lines a second of floodgate simulate, beside awk and goaccess, and peak memory", simulate],
