@@ -246,7 +246,7 @@ function checkSuitable({ rules }: RuleSet): void {
       throw unsuitable(
         rule,
         ["rules", i, ...held],
-        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, then POST /v1/refund",
+        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
       );
     }
     for (const [option, path] of [
