@@ -15,6 +15,7 @@ import { redisScript } from "./redis-script.mjs";
 import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
 import { simulate } from "./simulate.mjs";
+import { slots } from "./slots.mjs";
 import { store } from "./store.mjs";
 
 /** What each part measures, and how it is run with the options. */
@@ -60,6 +61,7 @@ const parts = {
     "one hot key in Redis with leases against INCR, and fifty stores in four processes on one key",
     ({ rounds = 5, seconds = 1 }) => redisLeases({ rounds, seconds }),
   ],
+  slots: ["two processes with a limit of work in flight, beside bottleneck and p-limit: the most at once, and after a SIGKILL", slots],
   accuracy: ["how many requests a sliding window counter decides otherwise than the exact log", accuracy],
   simulate: ["lines a second of floodgate simulate, beside awk and goaccess, and peak memory", simulate],
   release: [
