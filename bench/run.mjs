@@ -16,6 +16,7 @@ import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
 import { scale } from "./scale.mjs";
 import { simulate } from "./simulate.mjs";
+import { slots } from "./slots.mjs";
 import { store } from "./store.mjs";
 
 /** What each part measures, and how it is run with the options. */
@@ -65,6 +66,7 @@ const parts = {
     "how far it goes: 1, 3 and 6 servers by their CPU time, and one hot key of a thousand processes on a virtual clock (15 minutes)",
     () => scale({ decisions: 100_000, seconds: 2 }),
   ],
+  slots: ["two processes with a limit of work in flight, beside bottleneck and p-limit: the most at once, and after a SIGKILL", slots],
   accuracy: ["how many requests a sliding window counter decides otherwise than the exact log", accuracy],
   simulate: ["lines a second of floodgate simulate, beside awk and goaccess, and peak memory", simulate],
   release: [

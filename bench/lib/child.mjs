@@ -23,6 +23,14 @@ export class Child {
     });
   }
 
+  /** Kills it in mid-work. */
+  kill() {
+    return new Promise((resolve) => {
+      this.#process.once("exit", resolve);
+      this.#process.kill("SIGKILL");
+    });
+  }
+
   stop() {
     this.#waiting = undefined;
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return Promise.resolve();

@@ -7,6 +7,7 @@ export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
+export { renewSlots } from "./limits/renew.js";
 export { leaveSlots } from "./limits/slots.js";
 export type { LimitAnswer } from "./middleware/limit-for.js";
 export { type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";

@@ -52,7 +52,7 @@ export class FaultyStore implements Store<"async"> {
     return this.#answer(timeoutMs, () => this.#store.peek(limit, key));
   }
 
-  renew(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Promise<Decision> {
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Promise<Decision | undefined> {
     return this.#answer(timeoutMs, () => renewingStore(this.#store).renew(limit, key, charge));
   }
 

@@ -273,11 +273,12 @@ class ClusterStore implements Store<"async"> {
     );
   }
 
-  renew(limit: Limit, key: string, { cost, atMs, state }: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision | undefined> {
+    const { cost, atMs, state, receipt } = charge;
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["renew", number(limit), key, { cost, atMs, state }],
-      (result: DecisionMessage) => readDecision(limit, cost, result),
+      (number) => ["renew", number(limit), key, { cost, atMs, state, receipt }],
+      (result: DecisionMessage | null) => (result === null ? undefined : readDecision(limit, cost, result)),
     );
   }
 

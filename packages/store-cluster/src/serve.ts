@@ -1,11 +1,12 @@
 import cluster, { type Worker } from "node:cluster";
 import type { EventListener } from "@floodgate/core";
-import { type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
+import { asCharge, type Charge, type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import {
   type Batch,
   type Call,
   checkPort,
+  type DecisionMessage,
   machineMs,
   type Port,
   post,
@@ -87,7 +88,15 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     limits.set(text, limit);
     return limit;
   };
-  const redeem = redeemer();
+  const marks = new Marks(clock);
+
+  function renew(limit: Limit, key: string, sent: Charge): DecisionMessage | null {
+    const charge = marks.of(sent);
+    if (charge === redeemed) return null;
+    const made = store.renew(limit, key, charge);
+    if (made?.allowed) marks.set(sent, asCharge(made), made.resetAfterMs);
+    return made === undefined ? null : writeDecision(made);
+  }
 
   function carryOut(call: Call, of: (limit: number) => Limit): unknown {
     switch (call[0]) {
@@ -102,10 +111,12 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
       case "peek":
         return writeDecision(store.peek(of(call[1]), call[2]));
       case "renew":
-        return writeDecision(store.renew(of(call[1]), call[2], call[3]));
+        return renew(of(call[1]), call[2], call[3]);
       case "settle": {
-        const [, limit, key, charge, cost] = call;
-        return redeem(charge.receipt, clock) ? store.settle(of(limit), key, charge, cost) : 0;
+        const [, limit, key, sent, cost] = call;
+        const charge = marks.of(sent);
+        marks.set(sent, redeemed);
+        return charge === redeemed ? 0 : store.settle(of(limit), key, charge, cost);
       }
       case "keyState": {
         const inspection = store.keyState(of(call[1]), call[2]);
@@ -138,18 +149,34 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
   };
 }
 
-/** Redeems each receipt once: whether a charge may be settled now. Ids are forgotten when their receipts have ended. */
-function redeemer(): (receipt: { readonly id: string; readonly untilMs: number } | undefined, clock: Clock) => boolean {
-  const redeemed = new Map<string, number>();
-  return (receipt, clock) => {
-    if (receipt === undefined) return true;
-    const nowMs = clock();
-    for (const [id, untilMs] of redeemed) {
+const redeemed = Symbol("redeemed");
+
+/** What is known of receipts: that they were redeemed, or when their slots were renewed. It is forgotten when they have ended. */
+class Marks {
+  readonly #clock: Clock;
+  readonly #marks = new Map<string, { readonly untilMs: number; readonly charge: Charge | typeof redeemed }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The charge as it is after renewals. */
+  of(charge: Charge): Charge | typeof redeemed {
+    const { receipt } = charge;
+    if (receipt === undefined) return charge;
+    const nowMs = this.#clock();
+    for (const [id, { untilMs }] of this.#marks) {
       if (untilMs > nowMs) break;
-      redeemed.delete(id);
+      this.#marks.delete(id);
     }
-    if (redeemed.has(receipt.id) || nowMs >= receipt.untilMs) return false;
-    redeemed.set(receipt.id, receipt.untilMs);
-    return true;
-  };
+    const mark = this.#marks.get(receipt.id);
+    if (mark !== undefined && mark.untilMs > nowMs) return mark.charge;
+    return nowMs < receipt.untilMs ? charge : redeemed;
+  }
+
+  set({ receipt }: Charge, charge: Charge | typeof redeemed, forMs = 0): void {
+    if (receipt === undefined) return;
+    this.#marks.delete(receipt.id);
+    this.#marks.set(receipt.id, { untilMs: Math.max(receipt.untilMs, this.#clock() + forMs), charge });
+  }
 }

@@ -115,17 +115,38 @@ class DatabaseStore implements Store<"async"> {
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
-    const { receipt } = charge;
-    const keys = [this.#keyOf(limit.name, key), ...(receipt === undefined ? [] : [this.#keyOf(limit.name, key, receipt.id)])];
-    const work = ([entry, mark]: readonly Entry[], nowMs: number): number => {
-      if (receipt !== undefined && mark?.redeem(receipt.untilMs) === false) return 0;
-      return (entry as Entry).settle(limit, charge, cost, nowMs);
+    const work = (entry: Entry, charge: Charge, nowMs: number, mark?: Entry): number => {
+      mark?.mark(charge, nowMs);
+      return entry.settle(limit, charge, cost, nowMs);
     };
-    return this.#queue.ask(keys, work, timeoutMs);
+    return this.#byReceipt(limit, key, charge, work, timeoutMs).then((units) => units ?? 0);
   }
 
-  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
-    return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => entry.renew(limit, charge, nowMs));
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision | undefined> {
+    const work = (entry: Entry, charge: Charge, nowMs: number, mark?: Entry): Decision => {
+      const made = entry.renew(limit, charge, nowMs);
+      if (made.allowed) mark?.mark(charge, nowMs, made);
+      return made;
+    };
+    return this.#byReceipt(limit, key, charge, work, timeoutMs);
+  }
+
+  /** Works on a charge. Undefined if its receipt was redeemed or has expired. */
+  #byReceipt<T>(
+    { name }: Limit,
+    key: string,
+    charge: Charge,
+    work: (entry: Entry, charge: Charge, nowMs: number, mark?: Entry) => T,
+    timeoutMs: number,
+  ): Promise<T | undefined> {
+    const { receipt } = charge;
+    if (receipt === undefined) return this.#ask(name, key, timeoutMs, (entry, nowMs) => work(entry, charge, nowMs));
+    const keys = [this.#keyOf(name, key), this.#keyOf(name, key, receipt.id)];
+    const byMark = ([entry, mark]: readonly Entry[], nowMs: number): T | undefined => {
+      const marked = (mark as Entry).marked(charge, nowMs);
+      return marked && work(entry as Entry, marked, nowMs, mark);
+    };
+    return this.#queue.ask(keys, byMark, timeoutMs);
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  asCharge,
   type Blocked,
   type BlockKind,
   beganByCharge,
@@ -14,6 +15,7 @@ import {
   keyBlockIn,
   type Limit,
   liftBanIn,
+  type ReceiptMark,
   renewIn,
   settleIn,
 } from "@floodgate/core/store";
@@ -31,8 +33,9 @@ interface State {
 const format = "1";
 /** The kind under which the block and the ban of a key are stored. */
 const blocks = "blocks";
-/** The kind of the mark that a receipt was redeemed. */
+/** The kind of the mark that a receipt was redeemed, or of the time and the state of its slots since they were renewed. */
 const mark = "receipt";
+const redeemed = 1;
 /** Rows live this much longer, so that a clock that steps back by less loses no state. */
 const keptMs = 60_000;
 /** From this cell on, each is written as its difference from the one two before it: the times of a log are close together. */
@@ -184,12 +187,19 @@ export class Entry {
     this.changed = true;
   }
 
-  /** Marks a receipt as redeemed. Returns false if it was marked before. */
-  redeem(untilMs: number): boolean {
-    if (this.#states.has(mark)) return false;
-    this.#states.set(mark, { number: 0, endsMs: untilMs, cells: Float64Array.of(1) });
+  /** A charge as the mark of its receipt knows it, after renewals. Undefined if the receipt was redeemed or has expired. */
+  marked(charge: Charge, nowMs: number): Charge | undefined {
+    const [atMs = 0, state] = this.#states.get(mark)?.cells ?? [];
+    if (this.#states.has(mark)) return atMs === redeemed ? undefined : { ...charge, atMs, state };
+    return nowMs < (charge.receipt as ReceiptMark).untilMs ? charge : undefined;
+  }
+
+  /** Marks a receipt as redeemed, or as renewed. */
+  mark({ receipt }: Charge, nowMs: number, renewed?: Decision): void {
+    const endsMs = Math.max((receipt as ReceiptMark).untilMs, nowMs + (renewed?.resetAfterMs ?? 0));
+    const cells = renewed === undefined ? [redeemed] : [renewed.atMs, asCharge(renewed).state as number];
+    this.#states.set(mark, { number: 0, endsMs, cells: Float64Array.from(cells) });
     this.changed = true;
-    return true;
   }
 }
 

@@ -31,10 +31,11 @@
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
 --   'n' <policy> <units> <charged at> <instant>
 --                         renew slots: take the units of a charge anew; above the limit too, if they have not come back
+--   'm' ... <until>       as 'n', but by a receipt that is valid until that time. The next key is the receipt's mark
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
--- A step takes one key; 'a' and <n> take n per repetition, 'r' takes two. 'b' and 'u' take that of the block, the others that of a state.
+-- A step takes one key; 'a' and <n> take n per repetition, 'r' and 'm' take two. 'b' and 'u' take that of the block, the others that of a state.
 --
 -- Replies:
 --   allowed, no waits     remaining, reset
@@ -46,6 +47,7 @@
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'l'                   the units, the processes and the decision of the charge; or 0 units, and the wait until the reset
+--   'm'                   1 and the decision; or 0 if the receipt was redeemed or has expired
 --   'd', 'e', 'u'         0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing

@@ -158,6 +158,18 @@ while arg <= last do
       local ok, change = pcall(settle, KEYS[key], policy_args[policy], units, charged_at, instant, 0)
       if ok then append(pcall(decide, KEYS[key], units, true, change ~= 0)) else append(false, change) end
       arg = arg + 4
+    elseif step == 'm' then
+      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+      local mark, until_ms = KEYS[key + 1], tonumber(ARGV[arg + 4])
+      local ok, problem, _, made = pcall(redeem, KEYS[key], mark, until_ms, policy_args[policy], units, charged_at, instant, 0, decide)
+      key, arg = key + 1, arg + 5
+      if ok then
+        size = size + 1
+        answer[size] = made and 1 or 0
+        if made then append(true, spread(made)) end
+      else
+        append(false, problem)
+      end
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])

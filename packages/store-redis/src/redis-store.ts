@@ -162,7 +162,7 @@ class SharedStore implements RedisStore {
     return this.scope.forgetDenied(known.suffix, key, done);
   }
 
-  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision | undefined> {
     const known = this.#limits.get(limit);
     return this.#queues.ask(new Renew(known, this.#keyed(known, key, 1).redisKey, charge, timeoutMs));
   }

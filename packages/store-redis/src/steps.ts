@@ -279,24 +279,32 @@ export class Settle extends Step<number> {
   }
 }
 
-/** Renews the slots of a charge. */
-export class Renew extends Step<Decision> {
+/** Renews the slots of a charge. Undefined if its receipt was redeemed or has expired. */
+export class Renew extends Step<Decision | undefined> {
   readonly #known: KnownLimit;
   readonly #charge: Charge;
 
   constructor(known: KnownLimit, redisKey: string, charge: Charge, timeoutMs: number) {
-    super(redisKey, timeoutMs);
+    super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
     this.#known = known;
     this.#charge = charge;
   }
 
   write(batch: GeneralBatch): void {
-    const { cost, atMs, state = 0 } = this.#charge;
+    const { cost, atMs, state = 0, receipt } = this.#charge;
+    const renewal = [batch.policy(this.#known.policy), cost, atMs, state].map(String);
     batch.keys.push(this.redisKey);
-    batch.args.push("n", batch.policy(this.#known.policy), ...[cost, atMs, state].map(String));
+    if (receipt === undefined) {
+      batch.args.push("n", ...renewal);
+      return;
+    }
+    batch.keys.push(markOf(this.redisKey, receipt.id));
+    batch.args.push("m", ...renewal, String(receipt.untilMs));
   }
 
-  protected readAnswer(reply: Reply): Decision {
+  protected readAnswer(reply: Reply): Decision | undefined {
+    const isMarked = this.#charge.receipt !== undefined;
+    if (isMarked && reply.turn("whether a receipt is valid", 0, 1) === 0) return undefined;
     return reply.decision(this.#known, this.#charge.cost, false, this.firstKey).decision;
   }
 }

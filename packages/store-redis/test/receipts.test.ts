@@ -1,4 +1,5 @@
-import { createLimiter, type Decision, fixedWindow, type Limiter, tokenBucket } from "@floodgate/core";
+import { concurrency, createLimiter, type Decision, fixedWindow, type Limiter, limitFor, tokenBucket } from "@floodgate/core";
+import { renewSlots } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Redis, RedisOptions } from "ioredis";
 import { createClient } from "redis";
@@ -127,6 +128,31 @@ describe("a receipt", () => {
     expect(await bucket.settle("k", first, 3)).toBe(2);
     nowMs += 1;
     expect(await bucket.settle("k", second, 3)).toBe(0);
+  });
+
+  it("finds its slot in another process, however often this one has renewed it, and a slot that was given back there is not renewed", async () => {
+    const policy = concurrency({ limit: 1, hold: "1s" });
+    const options = { name: "slots", policy, store: redisStore(redis), timeoutMs: patienceMs, receiptSecret: sharedSecret };
+    const lost: boolean[] = [];
+    const work = limitFor({
+      ...options,
+      key: () => "k",
+      onEvent: (event) => event.type === "slot-lost" && lost.push(event.counted),
+    });
+    const client = redis.duplicate();
+    clients.push(client);
+    const there = createLimiter({ ...options, store: redisStore(client) });
+    const { decision } = await work.check({});
+    const receipt = work.limiter.receipt(decision as Decision);
+    const heldUntil = async (): Promise<unknown> => (await there.keyState("k")).states[0]?.state;
+    const first = await heldUntil();
+    await expect.poll(heldUntil, { timeout: 20_000 }).not.toEqual(first);
+    expect(await renewSlots(there, "k", receipt)).toBe(true);
+    expect((await there.peek("k")).used).toBe(1);
+    expect(await there.refund("k", receipt)).toBe(1);
+    await expect.poll(() => lost, { timeout: 20_000 }).toEqual([false]);
+    expect([(await there.peek("k")).used, await renewSlots(there, "k", receipt)]).toEqual([0, false]);
+    work.close();
   });
 
   it("for a fallback's charge is valid only in its own process", async () => {

@@ -2,9 +2,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { concurrency, createLimiter, type FloodgateEvent } from "@floodgate/core";
 import type { RedisServer } from "@floodgate/test-servers";
 import type { Redis } from "ioredis";
 import { afterEach, expect, it, vi } from "vitest";
+import { redisStore } from "../src/index.js";
 import { useRedis } from "./use-redis.js";
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -62,4 +64,33 @@ it("processes that are killed in mid-work: never more than the limit, and their 
     expect(await most()).toBe(3);
     for (const worker of others) worker.kill("SIGKILL");
   }
+});
+
+it("one process keeps 10,000 slots of 100 keys in flight, renews them in batches, and loses none", async () => {
+  await redis.flushall();
+  const lost: FloodgateEvent[] = [];
+  const onEvent = (event: FloodgateEvent): unknown => event.type === "slot-lost" && lost.push(event);
+  const [keys, slots, holdMs] = [100, 10_000, 15_000];
+  const policy = concurrency({ limit: slots / keys, hold: "15s" });
+  const store = redisStore(redis, { prefix: "many" });
+  const limiter = createLimiter({ name: "jobs", policy, store, timeoutMs: 60_000, onStoreError: "deny", onEvent });
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const key = (i: number): string => `key-${i % keys}`;
+  const running = Array.from({ length: slots }, (_, i) => limiter.run(key(i), () => ended));
+  const used = async (): Promise<number[]> => Promise.all(Array.from({ length: keys }, async (_, i) => (await limiter.peek(key(i))).used));
+  await expect.poll(used, { interval: 100, timeout: 60_000 }).toEqual(Array(keys).fill(slots / keys));
+
+  const calls = async (): Promise<number> => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);
+  const [before, sinceMs] = [await calls(), performance.now()];
+  await wait(2 * holdMs);
+  const turns = Math.ceil((performance.now() - sinceMs) / (holdMs / 3));
+  expect((await calls()) - before).toBeLessThan(160 * turns);
+  expect(await used()).toEqual(Array(keys).fill(slots / keys));
+  end();
+  expect((await Promise.all(running)).every(({ allowed }) => allowed)).toBe(true);
+  expect(await used()).toEqual(Array(keys).fill(0));
+  expect(lost).toEqual([]);
 });

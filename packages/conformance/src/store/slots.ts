@@ -1,7 +1,9 @@
 import * as assert from "node:assert/strict";
 import { concurrency, type Decision } from "@floodgate/core";
+import { renewSlots } from "@floodgate/core/adapter";
 import { asCharge, createLimit, type Limit, renewingStore } from "@floodgate/core/store";
 import * as fc from "fast-check";
+import { accountSecret } from "./accounts.js";
 import type { Suite, World } from "./world.js";
 
 const holdMs = 30_000;
@@ -31,6 +33,28 @@ export function slotCases(suite: Suite): void {
     );
   });
 
+  suite.it("a receipt always finds its own slot, however often it is renewed or given back", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 5 }), acts, (limit, life) => keepsReceipts(world, limit, life)),
+      world.runs(200),
+    );
+  });
+
+  suite.it("a slot that is renewed by its receipt outlasts the hour of other receipts", async (world) => {
+    const limiter = world.limiter(concurrency({ limit: 1, hold: "10m" }), undefined, accountSecret);
+    const [first, ...others] = [await limiter.consume("key"), await limiter.consume("key")].map((slot) => limiter.receipt(slot));
+    assert.equal(await renewSlots(limiter, "key", others[0] as string), true);
+    for (let i = 0; i < 10; i++) {
+      world.nowMs += 540_000;
+      assert.equal(await renewSlots(limiter, "key", first as string), true);
+      assert.equal((await limiter.consume("key")).allowed, false);
+    }
+    assert.equal(await limiter.refund("key", first as string), 1);
+    assert.equal(await renewSlots(limiter, "key", first as string), false);
+    assert.equal((await limiter.consume("key")).allowed, true);
+    assert.equal(await limiter.refund("key", first as string), 0);
+  });
+
   for (const [limit, workers] of [
     [1, 2],
     [2, 3],
@@ -41,19 +65,19 @@ export function slotCases(suite: Suite): void {
   }
 
   suite.it("a renewed slot lasts, and one that nobody renews comes back after its hold", async (world) => {
-    const [store, limit] = [renewingStore(world.store), createLimit(world.fresh("limit"), concurrency({ limit: 1, hold: "30s" }))];
+    const [store, limit] = [world.store, createLimit(world.fresh("limit"), concurrency({ limit: 1, hold: "30s" }))];
     let slot = await store.consume(limit, "key", 1);
     for (let i = 0; i < 10; i++) {
       world.nowMs += 20_000;
       assert.equal((await store.consume(limit, "key", 1)).allowed, false);
-      slot = await store.renew(limit, "key", asCharge(slot));
+      slot = await renewed(world, limit, "key", slot);
       assert.equal(slot.allowed, true);
     }
     world.nowMs += holdMs - 1;
     assert.equal((await store.peek(limit, "key")).retryAfterMs, 1);
     world.nowMs += 1;
     assert.equal((await store.consume(limit, "key", 1)).allowed, true);
-    assert.equal((await store.renew(limit, "key", asCharge(slot))).allowed, false);
+    assert.equal((await renewed(world, limit, "key", slot)).allowed, false);
     assert.equal(await store.settle(limit, "key", asCharge(slot), 0), 0);
     assert.equal((await store.peek(limit, "key")).remaining, 0);
   });
@@ -66,11 +90,16 @@ export function slotCases(suite: Suite): void {
     for (let i = 0; i < 5; i++) slots.push(await world.store.consume(before, "key", 1));
     world.nowMs += 10_000;
     for (const slot of slots) {
-      assert.equal((await renewingStore(world.store).renew(after, "key", asCharge(slot))).allowed, true);
+      assert.equal((await renewed(world, after, "key", slot)).allowed, true);
     }
     assert.equal((await world.store.peek(before, "key")).used, 5);
     assert.equal((await world.store.consume(after, "key", 1)).allowed, false);
   });
+}
+
+/** Renews a slot without a receipt. */
+async function renewed({ store }: World, limit: Limit, key: string, slot: Decision): Promise<Decision> {
+  return (await renewingStore(store).renew(limit, key, asCharge(slot))) as Decision;
 }
 
 interface InFlight {
@@ -80,7 +109,8 @@ interface InFlight {
 
 async function keepsTheLimit(world: World, most: number, life: readonly Act[]): Promise<void> {
   const limit = createLimit("slots", concurrency({ limit: most, hold: "30s" }));
-  const [store, key] = [renewingStore(world.store), world.fresh()];
+  const { store } = world;
+  const key = world.fresh();
   const all: InFlight[] = [];
   const counted = (): number => all.reduce((sum, { untilMs, charge }) => sum + (untilMs > world.nowMs ? charge.cost : 0), 0);
   for (const [index, act] of life.entries()) {
@@ -95,7 +125,7 @@ async function keepsTheLimit(world: World, most: number, life: readonly Act[]): 
       if (charge.allowed) all.push({ charge, untilMs: world.nowMs + holdMs });
     } else if ("renew" in act) {
       const isLate = chosen.untilMs <= world.nowMs;
-      const charge = await store.renew(limit, key, asCharge(chosen.charge));
+      const charge = await renewed(world, limit, key, chosen.charge);
       assert.equal(charge.allowed, !isLate || before + chosen.charge.cost <= most, `act ${index}`);
       if (charge.allowed) Object.assign(chosen, { charge, untilMs: world.nowMs + holdMs });
     } else {
@@ -111,6 +141,46 @@ async function keepsTheLimit(world: World, most: number, life: readonly Act[]): 
       `peek after act ${index}`,
     );
     assert.ok(counted() <= most);
+  }
+}
+
+/** A slot as its receipt knows it. It was given back if it ends at -Infinity. */
+interface Received {
+  readonly receipt: string;
+  readonly cost: number;
+  untilMs: number;
+}
+
+/** Each act is done twice, as by a client that got no answer. */
+async function keepsReceipts(world: World, most: number, life: readonly Act[]): Promise<void> {
+  const limiter = world.limiter(concurrency({ limit: most, hold: "30s" }), undefined, accountSecret);
+  const key = world.fresh();
+  const all: Received[] = [];
+  const counted = (): number => all.reduce((sum, { untilMs, cost }) => sum + (untilMs > world.nowMs ? cost : 0), 0);
+  for (const [index, act] of life.entries()) {
+    world.nowMs += act.byMs;
+    const which = "renew" in act ? act.renew : "giveBack" in act ? act.giveBack : 0;
+    const chosen = all[all.length - 1 - (which % Math.max(all.length, 1))];
+    if ("take" in act || chosen === undefined) {
+      const cost = "take" in act ? act.take : 1;
+      const decision = await limiter.consume(key, { cost });
+      assert.equal(decision.allowed, counted() + cost <= most, `act ${index}`);
+      if (decision.allowed) all.push({ receipt: limiter.receipt(decision), cost, untilMs: world.nowMs + holdMs });
+      continue;
+    }
+    const { receipt, cost } = chosen;
+    for (let time = 0; time < 2; time++) {
+      const isHeld: boolean = chosen.untilMs > world.nowMs;
+      if ("renew" in act) {
+        const renews: boolean = isHeld || (chosen.untilMs > 0 && counted() + cost <= most);
+        assert.equal(await renewSlots(limiter, key, receipt), renews, `act ${index}`);
+        if (renews) chosen.untilMs = world.nowMs + holdMs;
+      } else {
+        assert.equal(await limiter.refund(key, receipt), isHeld ? cost : 0, `act ${index}`);
+        chosen.untilMs = Number.NEGATIVE_INFINITY;
+      }
+    }
+    assert.equal((await limiter.peek(key)).remaining, most - counted(), `peek after act ${index}`);
   }
 }
 
@@ -175,7 +245,8 @@ async function exploreAll(world: World, most: number, count: number): Promise<vo
 
 /** Takes steps for a fresh key. Returns whether the last one got a slot, and how many are free then. */
 async function replay(world: World, limit: Limit, path: readonly Step[]): Promise<{ granted: boolean | undefined; remaining: number }> {
-  const [store, key] = [renewingStore(world.store), world.fresh()];
+  const { store } = world;
+  const key = world.fresh();
   const slots = new Map<number, Decision>();
   let granted: boolean | undefined;
   for (const { what, who } of path) {
@@ -183,7 +254,7 @@ async function replay(world: World, limit: Limit, path: readonly Step[]): Promis
     granted = undefined;
     if (what === "tick") world.nowMs += holdMs / 3;
     else if (what === "take" || what === "renew") {
-      const decision = slot === undefined ? await store.consume(limit, key, 1) : await store.renew(limit, key, asCharge(slot));
+      const decision = slot === undefined ? await store.consume(limit, key, 1) : await renewed(world, limit, key, slot);
       granted = decision.allowed;
       if (granted) slots.set(who, decision);
       else slots.delete(who);

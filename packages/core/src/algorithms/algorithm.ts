@@ -75,7 +75,7 @@ export interface Charge {
   readonly state: number | undefined;
   /** When its units come back by themselves, if they are held and not charged. */
   readonly heldUntilMs?: number | undefined;
-  /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on. */
+  /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on, unless slots are renewed by it. */
   readonly receipt?: ReceiptMark | undefined;
 }
 
@@ -85,6 +85,9 @@ export interface ReceiptMark {
   readonly untilMs: number;
 }
 
+/** Undefined if the receipt of the charge was redeemed or has expired. */
+type Renewed<P> = DecisionUnder<P> | undefined;
+
 /** Settles a charge: what called the store, or a fallback that counted in its place. */
 export interface Settler<P> {
   /** Identity of the store's data. */
@@ -93,7 +96,7 @@ export interface Settler<P> {
   readonly dataId: string | undefined;
   settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
   /** Renews the slots of a charge. Undefined if nobody can: then they come back by themselves. */
-  renew?(limit: Limit<P>, key: string, charge: Charge): DecisionUnder<P> | PromiseLike<DecisionUnder<P>>;
+  renew?(limit: Limit<P>, key: string, charge: Charge): Renewed<P> | PromiseLike<Renewed<P>>;
 }
 
 /**

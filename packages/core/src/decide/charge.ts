@@ -57,7 +57,8 @@ export function settleIn(
   state: number | undefined,
 ): number {
   const { receipt } = charge;
-  if (receipt !== undefined && nowMs >= receipt.untilMs) return 0;
+  // Slots that are renewed last longer than the receipt would, and end by themselves.
+  if (receipt !== undefined && nowMs >= receipt.untilMs && !algorithm.renew) return 0;
   const counts = state !== undefined && charge.state === state;
   const { heldUntilMs } = charge;
   if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {

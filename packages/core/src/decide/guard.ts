@@ -85,7 +85,7 @@ export class DirectGuard implements Guard<"sync"> {
     return this.#store.settle(limit, key, nothingReserved, cost);
   }
 
-  renew(limit: Limit, key: string, charge: Charge): Decision {
+  renew(limit: Limit, key: string, charge: Charge): Decision | undefined {
     return renewingStore(this.#store).renew(limit, key, charge);
   }
 

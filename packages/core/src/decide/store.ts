@@ -108,9 +108,11 @@ export interface Store<M extends Mode = Mode> {
 
   /**
    * Renews the slots of a charge under `concurrency`, in one atomic step: see `renewIn`. The decision has the new charge; `allowed` is false
-   * if the slots had come back and there is no room for them. Without this method the store hosts no `concurrency`.
+   * if the slots had come back and there is no room for them. By a receipt, the store notes the new charge, and finds it by that receipt from
+   * then on: so a renewal may be repeated. It is undefined if the receipt was redeemed, or has expired and its slots are not renewed.
+   * Without this method the store hosts no `concurrency`.
    */
-  renew?(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Decided<Decision, M>;
+  renew?(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Decided<Decision | undefined, M>;
 
   /**
    * Turns a key away under all limits of this name for `forMs` milliseconds: `consume`, `consumeAll` and `peek` reject it (see

@@ -150,8 +150,8 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     );
   }
 
-  renew(limit: Limit, key: string, charge: Charge): Decided<Decision, M> {
-    return this.#inTime<Decision, Decided<Decision, M>>(this.timeoutMs, (timeoutMs) =>
+  renew(limit: Limit, key: string, charge: Charge): Decided<Decision | undefined, M> {
+    return this.#inTime<Decision | undefined, Decided<Decision | undefined, M>>(this.timeoutMs, (timeoutMs) =>
       renewingStore(this.#store).renew(limit, key, charge, timeoutMs),
     );
   }

@@ -14,8 +14,17 @@ import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
-import type { Receipts } from "./receipt.js";
-import { type ChargeRecord, checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import type { ChargeUse, Receipts } from "./receipt.js";
+import {
+  type ChargeRecord,
+  checkCharge,
+  checkRealCost,
+  recordUsage,
+  settleCharge,
+  settleDecision,
+  tellRefund,
+  tellSettlement,
+} from "./settle.js";
 import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
@@ -261,17 +270,23 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
-    if (typeof charged !== "string") return settleDecision(this.guard, this.#counted.settled, key, charged, cost);
+    return typeof charged === "string"
+      ? this.useReceipt(key, charged, (limit, charge) => settleCharge(this.guard, limit, charge, cost))
+      : settleDecision(this.guard, this.#counted.settled, key, charged, cost);
+  }
+
+  /** Uses the charge of a receipt. */
+  useReceipt<T>(key: string, receipt: string, use: ChargeUse<Promised<T>>): Promised<T> {
     const receipts =
       this.#receipts ??
       noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "was given a receipt, but has no `receiptSecret` to check it with");
-    return andThen<readonly PlannedLimit[], number>(this.#counted.limits(), (limits) =>
-      receipts.redeem(
+    return andThen<readonly PlannedLimit[], T>(this.#counted.limits(), (limits) =>
+      receipts.use(
         this.guard,
         limits.map(({ limit }) => limit),
         key,
-        charged,
-        cost,
+        receipt,
+        use,
       ),
     );
   }

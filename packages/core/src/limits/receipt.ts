@@ -5,7 +5,7 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
 import { NewestMap } from "../support/newest-map.js";
 import { secretText } from "../support/options.js";
-import { type ChargeRecord, settleCharge } from "./settle.js";
+import type { ChargeRecord } from "./settle.js";
 
 /** Signs receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
 export type ReceiptSecret = string | readonly string[];
@@ -65,14 +65,14 @@ export class Receipts {
   }
 
   /**
-   * Settles the charge of a receipt under the limit of the same kind.
+   * Uses the charge of a receipt, under the limit of the same kind; or under the name, if nothing was charged.
    * @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` unless it was issued for this name and key, and for one of these limits.
    */
-  redeem(guard: Guard, limits: readonly Limit[], key: string, text: string, cost: number): number | PromiseLike<number> {
+  use<T>(guard: Guard, limits: readonly Limit[], key: string, text: string, use: ChargeUse<T>): T {
     const [, body = "", mac = ""] = /^fr1\.([a-z0-9.-]{1,200})\.([0-9a-f]{64})$/.exec(text) ?? [];
     const name = limits[0]?.name ?? "";
     const [type, ...fields] = body.split(".");
-    if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return settleCharge(guard, name, undefined, cost);
+    if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return use(name, undefined);
     const dataId = type === "s" ? (guard.dataId ?? "") : "";
     const limit = limits.find(({ policy }) => this.#isSigned([dataId, name, policy.stateKind, key], body, mac));
     if (limit === undefined) throw invalidReceipt(name);
@@ -81,13 +81,14 @@ export class Receipts {
       const heldUntilMs = fields[5] === undefined ? undefined : numberOf(fields[5]);
       const charge = new ChargeUnder({ cost: units, atMs, state, heldUntilMs }, limit, key, undefined);
       charge.receipt = { id: fields[4] as string, untilMs };
-      return settleCharge(guard, limit, charge, cost);
+      return use(limit, charge);
     }
     const charge = local.get(fields[0] as string);
     if (charge?.settler !== undefined && charge.settler.scope !== guard.scope) throw invalidReceipt(name);
-    local.delete(fields[0] as string);
     if (charge !== undefined) charge.receipt = charge.issued;
-    return settleCharge(guard, limit, charge, cost);
+    const used = use(limit, charge);
+    if (charge?.fate !== undefined) local.delete(fields[0] as string);
+    return used;
   }
 
   #signed(subject: Subject, body: string): string {
@@ -98,6 +99,9 @@ export class Receipts {
     return this.#secrets.some((secret) => isEqual(macOf(secret, subject, body), mac));
   }
 }
+
+/** Settles or renews the charge of a receipt. It is undefined if nothing was charged, or if this process no longer knows it. */
+export type ChargeUse<T> = (limit: Limit | string, charge: ChargeRecord | undefined) => T;
 
 /** What a receipt is bound to. */
 type Subject = readonly [dataId: string, name: string, kind: string, key: string];

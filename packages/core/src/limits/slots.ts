@@ -45,7 +45,7 @@ export class Slot {
     // After a fault the slot may have been renewed, or not. The next turn finds out.
     return runInBackground(
       () => {
-        const renewed = settler?.renew?.(limit, key, charge) as Promised<Decision>;
+        const renewed = settler?.renew?.(limit, key, charge) as Promised<Decision | undefined>;
         if (!isPromise(renewed)) return this.#renewed(renewed);
         this.renewing = Promise.resolve(renewed).then((decision) => this.#renewed(decision));
         return this.renewing.finally(() => {
@@ -56,11 +56,11 @@ export class Slot {
     );
   }
 
-  #renewed(renewed: Decision): void {
+  #renewed(renewed: Decision | undefined): void {
     const { charge } = this;
     const { limit, key } = charge;
     const before = charge.atMs;
-    const counted = renewed.allowed;
+    const counted = renewed?.allowed === true;
     if (counted) Object.assign(charge, asCharge(renewed));
     else this.end();
     if (counted && charge.atMs - before < (limit.policy.holdMs as number)) return;

@@ -27,19 +27,17 @@ export function afterwards<Req>(
   client: StoreClient,
 ): Afterwards {
   const real = new RealCosts(request);
-  const slots: (() => PromiseLike<unknown> | undefined)[] = [];
-  checks.forEach((check, i) => {
+  checks.forEach(({ limit }, i) => {
     const decision = all[i] as Decision;
-    if (!isSlot(check.limit.policy) || !hasCharge(decision)) return;
+    if (!isSlot(limit.policy) || !hasCharge(decision)) return;
     keepSlot(chargeOf<Policy>(decision) as ChargeRecord<Policy>, decision, client.onEvent);
-    slots.push(() => giveBack(check, decision, client));
   });
-  const settle: Afterwards = (status) => {
+  return (status) => {
     const judged = new Map<RefundWhen, Promised<boolean>>();
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
       const { refundWhen } = check.rule;
-      if (isSlot(check.limit.policy)) return undefined;
+      if (isSlot(check.limit.policy)) return refund(check, decision, client);
       if (refundWhen !== undefined && !judged.has(refundWhen)) judged.set(refundWhen, isRefunded(status, refundWhen, client));
       return andThen<boolean, unknown>(refundWhen === undefined ? false : (judged.get(refundWhen) as Promised<boolean>), (refunds) => {
         if (refunds) return refund(check, decision, client);
@@ -48,19 +46,6 @@ export function afterwards<Req>(
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
-  if (slots.length === 0) return settle;
-  return (status) => {
-    const changes = [...slots.map((giveBack) => giveBack()), settle(status)];
-    return changes.some(isPromise) ? Promise.all(changes) : undefined;
-  };
-}
-
-/** Gives a slot back. This is not a refund, so it emits no event. */
-function giveBack<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
-  return runInBackground(
-    () => settleDecision(client.guard, check.limit, check.key, decision, 0),
-    (error) => failed("refund-failed", check, client, error),
-  );
 }
 
 /** The real costs of a request. Each function runs once, even if several rules use it. */
@@ -97,9 +82,13 @@ function refunds(answer: unknown): boolean {
   return yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
 }
 
+/** Gives back what a request was charged. A slot that ends is not a refund, so it emits no event. */
 function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
   return runInBackground(
-    () => tellRefund(settleDecision(client.guard, check.limit, check.key, decision, 0), eventOf(check, decision), client.onEvent),
+    () => {
+      const change = settleDecision(client.guard, check.limit, check.key, decision, 0);
+      return isSlot(check.limit.policy) ? change : tellRefund(change, eventOf(check, decision), client.onEvent);
+    },
     (error) => failed("refund-failed", check, client, error),
   );
 }

@@ -1,11 +1,22 @@
 import { z } from "zod";
-import { blockBody, checkAnswer, checkBody, problem, refundBody, settleBody, statusAnswer, targetBody, unitsAnswer } from "./schemas.js";
+import {
+  blockBody,
+  checkAnswer,
+  checkBody,
+  problem,
+  receiptBody,
+  renewalAnswer,
+  settleBody,
+  statusAnswer,
+  targetBody,
+  unitsAnswer,
+} from "./schemas.js";
 
 /** One operation of the API, all with POST and JSON. */
 export interface Operation {
   readonly path: string;
   /** The name of the method of `Operations`. */
-  readonly id: "check" | "settle" | "refund" | "status" | "reset" | "block" | "unblock";
+  readonly id: "check" | "settle" | "refund" | "renew" | "status" | "reset" | "block" | "unblock";
   readonly summary: string;
   readonly body: z.ZodType;
   /** Undefined: it answers 204. */
@@ -32,7 +43,15 @@ export const operations: readonly Operation[] = [
     body: settleBody,
     answer: unitsAnswer,
   },
-  { path: "/v1/refund", id: "refund", summary: "Give back what a check has charged, once", body: refundBody, answer: unitsAnswer },
+  { path: "/v1/refund", id: "refund", summary: "Give back what a check has charged, once", body: receiptBody, answer: unitsAnswer },
+  {
+    path: "/v1/renew",
+    id: "renew",
+    summary: "Hold the slots of a check on, under the same receipt",
+    description: "For `concurrency`. Ask each third of its `hold` while the work runs, and again if no answer came.",
+    body: receiptBody,
+    answer: renewalAnswer,
+  },
   { path: "/v1/status", id: "status", summary: "Show what a key has used; changes nothing", body: targetBody, answer: statusAnswer },
   { path: "/v1/reset", id: "reset", summary: "Clear the usage of a key, and lift its ban", body: targetBody },
   { path: "/v1/block", id: "block", summary: "Turn a key away for a time, whatever its limit says", body: blockBody },
@@ -44,7 +63,7 @@ const errors: Readonly<Record<string, string>> = {
   "401": "The bearer token is missing or wrong.",
   "403": "The request comes from a web page.",
   "404": "There is no such rule.",
-  "409": "Receipts need the setting `secretFile`.",
+  "409": "Receipts need the setting `secretFile`; a receipt to renew needs slots.",
   "413": "The body is too large.",
   "415": "The body is not JSON.",
   "500": "The server has failed.",

@@ -1,5 +1,5 @@
 import type { Decision, Limiter, LimiterKey } from "@floodgate/core";
-import { leaveSlots, type Outcome } from "@floodgate/core/adapter";
+import { leaveSlots, type Outcome, type Promised, renewSlots } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import { checked } from "./body.js";
@@ -9,8 +9,9 @@ import {
   blockBody,
   type CheckAnswer,
   checkForms,
+  type RenewalAnswer,
   type RequestBody,
-  refundBody,
+  receiptBody,
   type StatusAnswer,
   settleBody,
   targetBody,
@@ -69,12 +70,27 @@ export class Operations {
 
   settle(body: unknown): Promise<Result> {
     const { receipt, cost } = checked(settleBody, body, examples.receipt);
-    return this.#redeem(receipt, (limiter, key, part) => limiter.settle(key, part, cost));
+    return this.#changed(receipt, (limiter, key, part) => limiter.settle(key, part, cost));
   }
 
   refund(body: unknown): Promise<Result> {
-    const { receipt } = checked(refundBody, body, '{ "receipt": "fb1..." }');
-    return this.#redeem(receipt, async (limiter, key, part) => 0 - (await limiter.refund(key, part)));
+    const { receipt } = checked(receiptBody, body, '{ "receipt": "fb1..." }');
+    return this.#changed(receipt, async (limiter, key, part) => 0 - (await limiter.refund(key, part)));
+  }
+
+  async renew(body: unknown): Promise<Result> {
+    const { receipt } = checked(receiptBody, body, '{ "receipt": "fb1..." }');
+    const parts = await this.#each(receipt, renewSlots);
+    const slots = parts.flatMap(({ rule, done }) => (done === undefined ? [] : [{ rule, allowed: done }]));
+    if (slots.length === 0) {
+      throw new Problem(
+        409,
+        "no-slots",
+        "The receipt holds no slots. Only rules with `algorithm: concurrency` are renewed. Other units come back, or stay charged, by themselves.",
+      );
+    }
+    const value: RenewalAnswer = { allowed: slots.every(({ allowed }) => allowed), slots };
+    return { value };
   }
 
   async status(body: unknown): Promise<Result> {
@@ -138,8 +154,13 @@ export class Operations {
     return { value, status, headers };
   }
 
-  /** Redeems each part once. A part that fails does not keep the others from being redeemed. */
-  async #redeem(receipt: string, redeem: Redeem): Promise<Result> {
+  async #changed(receipt: string, change: PartUse<number>): Promise<Result> {
+    const value: UnitsAnswer = { units: (await this.#each(receipt, change)).map(({ rule, done }) => ({ rule, units: done })) };
+    return { value };
+  }
+
+  /** Uses each part of a receipt. A part that fails does not keep the others from being used. */
+  async #each<T>(receipt: string, use: PartUse<T>): Promise<{ readonly rule: string; readonly done: T }[]> {
     if (!this.#hasSecret) {
       throw new Problem(
         409,
@@ -149,15 +170,13 @@ export class Operations {
     }
     const parts = parseReceipt(receipt);
     const limiters = parts.map(([rule]) => this.#limiter(rule));
-    const redeemed = await Promise.allSettled(
-      parts.map(async ([rule, key, part], i) => ({ rule, units: await redeem(limiters[i] as Limiter, key, part) })),
+    const used = await Promise.allSettled(
+      parts.map(async ([rule, key, part], i) => ({ rule, done: await use(limiters[i] as Limiter, key, part) })),
     );
-    const failed = redeemed.find(({ status }) => status === "rejected");
-    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
-    const value: UnitsAnswer = {
-      units: redeemed.map((one) => (one as PromiseFulfilledResult<{ rule: string; units: number }>).value),
-    };
-    return { value };
+    return used.map((part) => {
+      if (part.status === "rejected") throw part.reason;
+      return part.value;
+    });
   }
 
   /** Without a shared secret, receipts of a memory store are signed by a secret of this process. */
@@ -175,7 +194,7 @@ export class Operations {
   }
 }
 
-type Redeem = (limiter: Limiter, key: LimiterKey, receipt: string) => number | Promise<number>;
+type PartUse<T> = (limiter: Limiter, key: LimiterKey, receipt: string) => Promised<T>;
 
 /** What was decided, by names or by a request. */
 interface Made {

@@ -61,7 +61,7 @@ const answerOptions = {
   receipt: z
     .boolean({ error: "true or false" })
     .optional()
-    .meta({ description: "Whether the answer has a receipt, for /v1/settle and /v1/refund. Default true." }),
+    .meta({ description: "Whether the answer has a receipt, for /v1/settle, /v1/refund and /v1/renew. Default true." }),
 };
 
 const single = object({ ...named, ...answerOptions }).meta({ id: "SingleCheck", description: "One rule." });
@@ -106,7 +106,7 @@ const receipt = text(1, 120_000, "a receipt, as /v1/check has answered it", /^fb
 const cost = whole(0, "a whole number of at least 0").meta({ description: "What the request has really used." });
 const duration = text(2, 20, 'a duration, such as "15m", "1h" or "1d"', /^\d{1,15}(?:ms|s|m|h|d)$/);
 
-export const refundBody = object({ receipt }).meta({ id: "Refund" });
+export const receiptBody = object({ receipt }).meta({ id: "Receipt" });
 export const settleBody = object({ receipt, cost }).meta({ id: "Settlement" });
 export const targetBody = object({ rule, key: namedKey }).meta({ id: "Target" });
 export const blockBody = object({ rule, key: namedKey, for: duration.meta({ description: "How long the key is turned away." }) }).meta({
@@ -143,7 +143,7 @@ export const checkAnswer = z
     delayMs: ms.meta({ description: "The longest delay of all limits. Hold the request that long." }),
     degraded: z.boolean(),
     decisions: z.array(decision).meta({ description: "One for each rule that counted the request. Exempt keys have none." }),
-    receipt: z.string().nullable().meta({ description: "For /v1/settle and /v1/refund. Null if nothing was charged." }),
+    receipt: z.string().nullable().meta({ description: "For /v1/settle, /v1/refund and /v1/renew. Null if nothing was charged." }),
   })
   .meta({ id: "CheckAnswer" });
 export type CheckAnswer = z.infer<typeof checkAnswer>;
@@ -154,6 +154,13 @@ const units = z.number().int().meta({
 
 export const unitsAnswer = z.strictObject({ units: z.array(z.strictObject({ rule: z.string(), units })) }).meta({ id: "Units" });
 export type UnitsAnswer = z.infer<typeof unitsAnswer>;
+
+const isHeld = z.boolean().meta({ description: "Whether the slot is held: false if it was given back, or came back and is taken." });
+
+export const renewalAnswer = z
+  .strictObject({ allowed: isHeld, slots: z.array(z.strictObject({ rule: z.string(), allowed: isHeld })) })
+  .meta({ id: "Renewal", description: "`allowed` is true if all slots are held. Stop the work if it is false." });
+export type RenewalAnswer = z.infer<typeof renewalAnswer>;
 
 const until = z.strictObject({ untilMs: z.number() }).nullable();
 const shown = { windowMs: z.number(), limit: z.number() };

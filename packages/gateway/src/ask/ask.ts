@@ -33,8 +33,9 @@ export const startAsk: StartPart = Object.assign(
     return { name: "listen", address: listening.address, url: listening.url, close: () => listening.close(closeMs) };
   },
   {
-    checkRules(rules: RuleSet, { presets }: Settings): void {
+    checkRules(rules: RuleSet, { presets, apiListen }: Settings): void {
       if (presets?.length !== 0) checkSuitable(rules);
+      if (presets?.length !== 0 || apiListen !== undefined) checkWithoutResponse(rules);
     },
   },
 );
@@ -222,7 +223,7 @@ function headerOf(source: string): string | undefined {
 }
 
 /**
- * Refuses rules that a gateway's ask cannot keep: it cannot wait, and it never learns how the request ended.
+ * Refuses rules that a gateway's ask cannot keep: it cannot wait, and it never learns when the request ended.
  * @throws FloodgateError `FLOODGATE_INVALID_RULES`
  */
 function checkSuitable({ rules }: RuleSet): void {
@@ -246,9 +247,18 @@ function checkSuitable({ rules }: RuleSet): void {
       throw unsuitable(
         rule,
         ["rules", i, ...held],
-        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, then POST /v1/refund",
+        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
       );
     }
+  });
+}
+
+/**
+ * Refuses rules that depend on a response, which neither a gateway's ask nor the JSON API sees.
+ * @throws FloodgateError `FLOODGATE_INVALID_RULES`
+ */
+function checkWithoutResponse({ rules }: RuleSet): void {
+  rules.forEach((rule, i) => {
     for (const [option, path] of [
       ["settle", "settle"],
       ["refundWhen", "refund"],
@@ -257,7 +267,7 @@ function checkSuitable({ rules }: RuleSet): void {
       throw unsuitable(
         rule,
         ["rules", i, option],
-        `has \`${option}\`, but a gateway that asks never tells how a request ended. Remove \`${option}\`. To ${path}, ask the JSON API: POST /v1/check, then POST /v1/${path}`,
+        `has \`${option}\`, but no response is seen here: this server is only asked about requests. Remove \`${option}\`. To ${path}, ask the JSON API: POST /v1/check, then POST /v1/${path}`,
       );
     }
   });

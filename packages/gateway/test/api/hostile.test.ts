@@ -89,6 +89,7 @@ describe("A body is refused", () => {
     ["/v1/settle", { receipt: "fb1.e30", cost: 1 }],
     ["/v1/refund", { receipt: "fb1.e30", cost: 1 }],
     ["/v1/refund", {}],
+    ["/v1/renew", {}],
     ["/v1/status", { rule: "few", key: ["ann", {}] }],
     ["/v1/status", { rule: "pair", key: "ann", more: 1 }],
     ["/v1/reset", { rule: "few" }],

@@ -18,7 +18,7 @@ it("The OpenAPI description is valid", async () => {
   const description = (await (await fetch(`${api}/v1/openapi.json`)).json()) as Record<string, unknown>;
   expect(await new Validator().validate(description)).toEqual({ valid: true });
   expect(Object.keys(description["paths"] as object)).toEqual(
-    ["check", "settle", "refund", "status", "reset", "block", "unblock"].map((name) => `/v1/${name}`),
+    ["check", "settle", "refund", "renew", "status", "reset", "block", "unblock"].map((name) => `/v1/${name}`),
   );
   expect(JSON.stringify(description)).not.toContain("$defs");
 });
@@ -126,6 +126,24 @@ describe("POST /v1/check", () => {
       expect((await post("/v1/refund", { receipt: body.receipt })).body).toEqual({ units: [{ rule: check.rule, units: -total }] });
       expect((await post("/v1/check", check)).body.allowed).toBe(true);
     }
+  });
+
+  it("renews slots by their receipt, which stays the same, until they are given back", async () => {
+    const post = await startApi([{ name: "slots", key: "global", policy: { algorithm: "concurrency", limit: 1, hold: "1h" } }, few(10)]);
+    const slot = { rule: "slots", key: "global" };
+    const { receipt } = (await post("/v1/check", { checks: [slot, { rule: "few", key: "ann" }] })).body;
+    const held = (allowed: boolean): object => ({ allowed, slots: [{ rule: "slots", allowed }] });
+    for (let i = 0; i < 3; i++) expect((await post("/v1/renew", { receipt })).body).toEqual(held(true));
+    expect((await post("/v1/check", slot)).body.allowed).toBe(false);
+    expect((await post("/v1/refund", { receipt })).body).toMatchObject({ units: [{ units: -1 }, { units: -1 }] });
+    expect((await post("/v1/renew", { receipt })).body).toEqual(held(false));
+    expect((await post("/v1/check", slot)).body.allowed).toBe(true);
+  });
+
+  it("refuses to renew a receipt without slots", async () => {
+    const post = await startApi([few(10, { hold: "1h" })]);
+    const { receipt } = (await post("/v1/check", { rule: "few", key: "ann" })).body;
+    expect(await post("/v1/renew", { receipt })).toMatchObject({ status: 409, body: { code: "no-slots" } });
   });
 
   it("rejects nothing for a shadow rule, and counts no exempt key", async () => {

@@ -200,6 +200,14 @@ describe("Rules that a gateway cannot keep are refused", () => {
     await expect(startServe([few(1, options)], { presets: [preset], plan: "header:x-plan" })).rejects.toThrow(reason);
   });
 
+  it.each([
+    ["settle", "header:x-cost"],
+    ["refundWhen", "5xx"],
+  ])("by the JSON API alone: `%s`, because it sees no response", async (option, value) => {
+    const started = startServe([few(1, { [option]: value })], { presets: [], apiListen: "127.0.0.1:0" });
+    await expect(started).rejects.toThrow(`"few" has \`${option}\``);
+  });
+
   it("in a new version, so that the last good one stays in force", async () => {
     const { ask: origin, rulesFile } = await startServe([few(1)]);
     const refused: unknown[] = [];
