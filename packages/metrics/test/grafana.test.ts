@@ -18,7 +18,7 @@ interface Panel {
 const { panels, templating, annotations } = JSON.parse(json) as {
   panels: Panel[];
   templating: { list: { name: string; definition?: string }[] };
-  annotations: { list: { expr: string }[] };
+  annotations: { list: { target: { expr: string } }[] };
 };
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 
@@ -49,7 +49,7 @@ describe("the Grafana dashboard", () => {
   it("defines the variables that it uses", () => {
     const texts = [
       ...queries.map(([, query]) => query),
-      ...annotations.list.map(({ expr }) => expr),
+      ...annotations.list.map(({ target }) => target.expr),
       ...templating.list.map((v) => v.definition ?? ""),
     ];
     const used = new Set(texts.flatMap((text) => text.match(/\$\w+/g) ?? []));
