@@ -1,4 +1,11 @@
-import type { FieldConfigSource, Panel as GrafanaPanel, GraphFieldConfig, TableFieldOptions, ThresholdsConfig } from "@grafana/schema";
+import type {
+  FieldConfigSource,
+  Panel as GrafanaPanel,
+  GraphFieldConfig,
+  TableFieldOptions,
+  ThresholdsConfig,
+  ValueMapping,
+} from "@grafana/schema";
 import type { Options as StatOptions } from "@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen";
 import type { Options as TableOptions } from "@grafana/schema/dist/esm/raw/composable/table/panelcfg/x/TablePanelCfg_types.gen";
 import type { Options as TextOptions } from "@grafana/schema/dist/esm/raw/composable/text/panelcfg/x/TextPanelCfg_types.gen";
@@ -149,6 +156,8 @@ export interface Column {
   readonly title: string;
   readonly unit: Unit;
   readonly query: string;
+  /** What stands for a number, such as "yes" for 1. */
+  readonly words?: Readonly<Record<string, string>>;
 }
 
 export function table(panel: Omit<Common, "unit"> & { label: string; columns: readonly Column[] }): Panel {
@@ -176,10 +185,10 @@ export function table(panel: Omit<Common, "unit"> & { label: string; columns: re
       },
     ],
     fieldConfig: {
-      defaults: { custom: { align: "auto", cellOptions: { type: "auto" }, filterable: true }, decimals: 2 },
-      overrides: columns.map(({ title: name, unit }) => ({
+      defaults: { custom: { align: "auto", cellOptions: { type: "auto" }, filterable: true } },
+      overrides: columns.map(({ title: name, unit, words = {} }) => ({
         matcher: { id: "byName", options: name },
-        properties: [{ id: "unit", value: unit }],
+        properties: [{ id: "unit", value: unit }, ...mappings(words)],
       })),
     },
     options: { showHeader: true, cellHeight: "sm" },
@@ -209,6 +218,11 @@ export function placed(panels: readonly Panel[]): Record<string, unknown>[] {
 
 function targets(queries: Readonly<Record<string, string>>): Record<string, unknown>[] {
   return Object.entries(queries).map(([legendFormat, expr], i) => ({ refId: refId(i), expr, legendFormat }));
+}
+
+function mappings(words: Readonly<Record<string, string>>) {
+  const options = Object.fromEntries(Object.entries(words).map(([value, text]) => [value, { text }]));
+  return Object.keys(words).length === 0 ? [] : [{ id: "mappings", value: [{ type: "value", options }] satisfies Json<ValueMapping[]> }];
 }
 
 function refId(i: number): string {

@@ -67,7 +67,7 @@ describe("the Grafana dashboard", () => {
     }
   });
 
-  it("gives each panel its own id, name and place", () => {
+  it("gives each panel its own id, name and place, and leaves no place empty", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
@@ -75,5 +75,6 @@ describe("the Grafana dashboard", () => {
       return Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`);
     });
     expect(new Set(cells).size).toBe(cells.length);
+    expect(cells.length).toBe(24 * Math.max(...panels.map(({ gridPos: { y, h } }) => y + h)));
   });
 });
