@@ -1,7 +1,7 @@
 import type { Node } from "@babel/types";
 import { headersOf } from "./headers.js";
 import { isMemberOf, rewriteHandler, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
-import { argument, bare, type CallNode, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
 import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
 import { type Call, end } from "./source.js";
@@ -22,12 +22,11 @@ const whatTo: Readonly<Record<string, string>> = {
 
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
-  const given = argument(call.node, 0);
-  if (given === undefined) {
+  if (call.given === undefined) {
     source.edits.appendLeft(end(call.node) - 1, '{ limit: 5, window: "1m", headers: "legacy" }');
     return;
   }
-  const options = rewriting.optionsOf(call, given);
+  const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   decisionName(rewriting, options);
   rewriteLimit(
@@ -192,7 +191,7 @@ function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
 
 /** What handlers read of the request: `req.rateLimit.resetTime`. */
 function rewriteReaders({ source, rewritten }: Rewriting): void {
-  const names = new Set(rewritten.map(({ node }) => decisionOf(node)));
+  const names = new Set(rewritten.map(decisionOf));
   walk(source.program, (node, parent) => {
     if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
     const object = bare(node.object);
@@ -210,8 +209,7 @@ function rewriteReaders({ source, rewritten }: Rewriting): void {
   });
 }
 
-function decisionOf(node: CallNode): string | undefined {
-  const [given] = node.arguments;
+function decisionOf({ given }: Call): string | undefined {
   if (given?.type !== "ObjectExpression") return "rateLimit";
   const property = given.properties.find((one) => one.type === "ObjectProperty" && nameOf(one) === "requestPropertyName");
   const value = property?.type === "ObjectProperty" ? constantOf(property.value) : undefined;

@@ -1,6 +1,6 @@
 import { headersOf } from "./headers.js";
 import { rewriteHandler, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
-import { argument, constantOf, propertyName, walk } from "./nodes.js";
+import { constantOf, propertyName, walk } from "./nodes.js";
 import type { Options } from "./options.js";
 import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
 import type { Call } from "./source.js";
@@ -20,16 +20,13 @@ const whatTo: Readonly<Record<string, string>> = {
 
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
-  const options = rewriting.optionsOf(call, argument(call.node, 0));
+  const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   rewriteLimit(rewriting, options, { limit: options.take("limit"), window: options.take("windowMs") }, { limit: 5, windowMs: 60_000 });
   const property = options.take("requestPropertyName");
   if (property !== undefined) options.rename(property, "decisionName");
   rewriteAnswer(rewriting, options);
   const key = options.take("keyGenerator");
-  if (key !== undefined && /x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(source.text(key))) {
-    source.note(key, "Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
-  }
   rewriteKeyFunction(rewriting, options, key, "c", () => false);
   rewriteSkip(source, options, options.take("skip"), "c");
   rewriteRefunds(source, options, ([c]) => (c === undefined ? [] : [`${c}.res.status`]));

@@ -12,17 +12,19 @@ export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): vo
     source.declares("rateLimit", imports) ||
     (!isAll && imports.some(({ bindings }) => bindings.some(({ local }) => local === "rateLimit")));
   const name = isTaken ? "floodgateRateLimit" : "rateLimit";
-  for (const { node } of rewritten) {
-    rewriting.done(node.callee);
-    source.edits.overwrite(start(node), end(node.callee), name);
+  const ours = new Set<string>();
+  for (const { builder } of rewritten) {
+    if (builder === undefined) continue;
+    rewriting.done(builder.node);
+    source.edits.overwrite(builder.from, end(builder.node), name);
+    ours.add(isTaken ? `rateLimit as ${name}` : name);
   }
-  const ours = new Set([isTaken ? `rateLimit as ${name}` : name]);
   const kept = imports.map((statement) => statement.bindings.filter((binding) => isKept(rewriting, rules, statement, binding, ours)));
   for (const name of rewriting.needed.get(rules.ours) ?? []) ours.add(name);
   for (const [i, statement] of imports.entries()) {
     const lines: string[] = [];
     if (i === 0) {
-      if (ours.size > 0) lines.push(line(source.text(statement.node), statement, [...ours], rules.ours));
+      if (ours.size > 0) lines.push(line(source.text(statement.node), statement, [...ours].sort(), rules.ours));
       for (const [module, names] of rewriting.needed) {
         if (module !== rules.ours) lines.push(line(source.text(statement.node), statement, [...names], module));
       }

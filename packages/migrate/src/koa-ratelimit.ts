@@ -1,5 +1,5 @@
 import { isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { argument, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import { constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import type { Options, Property } from "./options.js";
 import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
 import type { Call, Source } from "./source.js";
@@ -18,7 +18,7 @@ const whatTo: Readonly<Record<string, string>> = {
 
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
-  const options = rewriting.optionsOf(call, argument(call.node, 0));
+  const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   const isInMemory = rewriteStore(rewriting, call, options);
   rewriteLimit(rewriting, options, { limit: options.take("max"), window: options.take("duration") }, { limit: 2500, windowMs: 3_600_000 });

@@ -15,24 +15,24 @@ import {
 import type { Options, Property } from "./options.js";
 import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
 import { end, isInside, type Source, start } from "./source.js";
-import { durationCode } from "./write.js";
+import { durationCode, msOfWords } from "./write.js";
 
 // Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
 
 /** A duration as our code; undefined if the file does not say how long it is. */
 function windowCode(source: Source, property: Property): string | undefined {
-  const ms = constantOf(valueIn(property));
+  const value = constantOf(valueIn(property));
+  const ms = typeof value === "string" ? msOfWords(value) : value;
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
-  if (ms !== undefined) source.handle(property, 'Write a window with a whole number and a unit: window: "15m".');
+  if (value !== undefined) source.handle(property, 'Write a window with a whole number and a unit: window: "15m".');
   return property.type === "ObjectProperty" ? source.text(property.value) : undefined;
 }
 
 /** `windowMs` and the like. A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
-function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number): string {
+function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number | undefined): void {
   if (property === undefined) {
-    const code = durationCode(defaultMs);
-    options.add(`window: ${code}`);
-    return code;
+    if (defaultMs !== undefined) options.add(`window: ${durationCode(defaultMs)}`);
+    return;
   }
   const code = windowCode(source, property) ?? "";
   options.set(property, `window: ${code}`);
@@ -42,26 +42,28 @@ function rewriteWindow(source: Source, options: Options, property: Property | un
       "A `window` that is a number must be a multiple of 1000. TypeScript and the start of the app tell you if it is not.",
     );
   }
-  return code;
 }
 
-/** `limit`, a number or a function of the request. A function becomes a policy. */
+/**
+ * `limit`, a number or a function of the request. A function becomes a policy.
+ * @param defaults what a call without them means; undefined if they come from elsewhere.
+ */
 export function rewriteLimit(
   rewriting: Rewriting,
   options: Options,
   { limit, window }: { limit: Property | undefined; window: Property | undefined },
-  defaults: { limit: number; windowMs: number },
+  defaults: { limit: number; windowMs: number } | undefined,
 ): void {
   const { source } = rewriting;
-  if (limit === undefined) options.add(`limit: ${defaults.limit}`);
-  else checkLimit(source, limit);
+  if (limit !== undefined) checkLimit(source, limit);
+  else if (defaults !== undefined) options.add(`limit: ${defaults.limit}`);
   const value = limit && source.functionOf(valueIn(limit));
   if (limit === undefined || value === undefined) {
     if (limit !== undefined) options.rename(limit, "limit");
-    rewriteWindow(source, options, window, defaults.windowMs);
+    rewriteWindow(source, options, window, defaults?.windowMs);
     return;
   }
-  const code = window === undefined ? durationCode(defaults.windowMs) : (windowCode(source, window) ?? "");
+  const code = window === undefined ? durationCode(defaults?.windowMs ?? 60_000) : (windowCode(source, window) ?? "");
   options.remove(window);
   rewriting.need("slidingWindowCounter", limit);
   const inside = valueIn(limit);
@@ -292,6 +294,9 @@ export function rewriteKeyFunction(
   const { source } = rewriting;
   if (given === undefined) return;
   const value = valueIn(given);
+  if (/x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(source.text(value))) {
+    source.note(given, "Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
+  }
   if (readsMore(source, value, source.functionOf(value))) {
     source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
     return;

@@ -42,7 +42,7 @@ export function migrate(library: Library, file: string, code: string): Migration
   const rules: MiddlewareRules = middlewares[library];
   const left = callsByHand(new Source(file, code), rules);
   const rewriting = new Rewriting(source, rules, new Set(left.keys()));
-  if (rewriting.imports.length === 0 && source.byHand.length === 0) return undefined;
+  if (rewriting.imports.length === 0 && rewriting.calls.length === 0 && source.byHand.length === 0) return undefined;
   for (const call of rewriting.rewritten) rules.rewrite(rewriting, call);
   if (rewriting.calls.length === 0) source.handleImports(rewriting.imports);
   source.byHand.push(...[...left.values()].flat());
@@ -71,6 +71,7 @@ function callsByHand(source: Source, rules: MiddlewareRules): Map<number, Remark
     rules.rewrite(trial, call);
     if (source.byHand.length > before) left.set(start(call.node), source.byHand.slice(before));
   }
+  if (rules.isWhole === true && left.size > 0) for (const { node } of trial.calls) if (!left.has(start(node))) left.set(start(node), []);
   return left;
 }
 

@@ -10,8 +10,12 @@ export interface MiddlewareRules {
   readonly modules: readonly string[];
   /** The package of ours. */
   readonly ours: string;
-  /** Which exports of the first module build a limit. */
-  readonly builders: readonly string[];
+  /** Which exports of the first module build a limit, by a call. */
+  readonly builders?: readonly string[];
+  /** Finds the places, for a library whose limits are not made by calls alone. */
+  find?(source: Source, imports: readonly Import[]): Call[];
+  /** Whether a file is rewritten as a whole, or not at all. */
+  readonly isWhole?: boolean;
   /** Types that have another name here. */
   readonly types?: Readonly<Record<string, string>>;
   /** Rewrites one call. What it leaves to do by hand keeps the call as it is. */
@@ -40,13 +44,16 @@ export class Rewriting {
     this.source = source;
     this.#rules = rules;
     this.imports = source.imports(rules.modules);
-    this.calls = source.calls(this.imports, ({ module, exported }) => module === rules.modules[0] && rules.builders.includes(exported));
+    this.calls =
+      rules.find?.(source, this.imports) ??
+      source.calls(this.imports, ({ module, exported }) => module === rules.modules[0] && rules.builders?.includes(exported) === true);
     this.rewritten = this.calls.filter(({ node }) => !left.has(start(node)));
   }
 
   /** Reports a call for each request, whose counts would begin anew each time, and one of a name that is not surely the library's. */
-  checkPlace({ node, parent }: Call): void {
+  checkPlace({ node, parent, builder }: Call): void {
     const { source } = this;
+    if (builder === undefined) return;
     const name = parent?.type === "VariableDeclarator" && parent.id.type === "Identifier" ? parent.id.name : undefined;
     let isInFunction = false;
     let isPerRequest = parent?.type === "CallExpression" && parent.callee === node;
@@ -62,12 +69,13 @@ export class Rewriting {
       };
       if (source.uses(name).some(isCallee)) isPerRequest = true;
     }
-    if (isPerRequest)
+    // Plugins are registered in functions, once.
+    if (isPerRequest && this.#rules.find === undefined)
       source.handle(
         node,
         "This makes a limit for each request, whose counts begin anew each time. Make the limit once, outside of the function.",
       );
-    const callee = bare(node.callee);
+    const callee = bare(builder.node);
     if (callee.type === "Identifier" && source.declares(callee.name, this.imports)) {
       source.handle(node, `\`${callee.name}\` has several meanings in this file. Rename one of them.`);
     }
@@ -93,7 +101,7 @@ export class Rewriting {
   }
 
   /** The options of a call; undefined if they are not written in the file, which is left to do by hand. */
-  optionsOf(call: Call, given: Node | undefined): Options | undefined {
+  optionsOf({ node, given }: Call): Options | undefined {
     const { source } = this;
     let object = given && bare(given);
     if (object?.type === "Identifier") {
@@ -103,7 +111,7 @@ export class Rewriting {
     }
     if (object?.type === "ObjectExpression") return new Options(source, object);
     source.handle(
-      given ?? call.node,
+      given ?? node,
       "The options are not an object literal here, so this call stays as it is. Rewrite it by the table of the page.",
     );
     return undefined;

@@ -19,8 +19,9 @@ Rewrites the calls of another rate limiter's middleware in JavaScript and TypeSc
 A call that it cannot rewrite surely stays as it is, and is named with its line.
 
 Libraries:
-  express-rate-limit, koa-ratelimit, hono-rate-limiter    rewritten
-  rate-limiter-flexible, @upstash/ratelimit               reported only, call by call
+  express-rate-limit, koa-ratelimit, hono-rate-limiter,
+  @fastify/rate-limit, @nestjs/throttler       rewritten
+  rate-limiter-flexible, @upstash/ratelimit    reported only, call by call
 
 Files are paths or globs: app.js 'src/**/*.ts'
 

@@ -1,7 +1,7 @@
 import { parse } from "@babel/parser";
 import type { File, Node, Statement } from "@babel/types";
 import MagicString from "magic-string";
-import { bare, type CallNode, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
+import { argument, bare, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
 
 /** Something that a person has to do or to know. */
 export interface Remark {
@@ -12,10 +12,14 @@ export interface Remark {
   readonly message: string;
 }
 
-/** A call that builds a limit. */
+/** A place where a file says what is limited: mostly a call that builds a limit. */
 export interface Call {
-  readonly node: CallNode;
+  readonly node: Node;
   readonly parent: Node | undefined;
+  /** The expression of the options. */
+  readonly given: Node | undefined;
+  /** The library's function that makes the limit. Ours replaces the code from `from` to its end. */
+  readonly builder?: { readonly node: Node; readonly from: number } | undefined;
 }
 
 /** What an expression is of a package: `default`, `rateLimit`, … */
@@ -147,7 +151,8 @@ export class Source {
     walk(this.program, (node, parent) => {
       if (node.type !== "CallExpression" && node.type !== "NewExpression") return;
       const exported = this.exported(node.callee, imports);
-      if (exported !== undefined && isBuilder(exported)) found.push({ node, parent });
+      if (exported === undefined || !isBuilder(exported)) return;
+      found.push({ node, parent, given: argument(node, 0), builder: { node: node.callee, from: start(node) } });
     });
     return found;
   }

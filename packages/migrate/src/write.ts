@@ -12,6 +12,14 @@ export function durationCode(ms: number): string {
   return JSON.stringify(`${ms / unitMs}${unit}`);
 }
 
+/** The milliseconds of a duration in words, as the package `ms` reads it: "15 minutes", "1h". Undefined if it is none. */
+export function msOfWords(text: string): number | undefined {
+  const [, count, word] = /^(\d+) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)$/i.exec(text.trim()) ?? [];
+  const unit = word === undefined || /^(ms|milli)/i.test(word) ? word && "ms" : word[0]?.toLowerCase();
+  const [, unitMs] = unitsMs.find(([name]) => name === unit) ?? [];
+  return unitMs && Number(count) * unitMs;
+}
+
 /** A text as a name of a limit: "loginRateLimiter" becomes "login". Undefined if nothing is left. */
 export function nameFrom(text: string): string | undefined {
   const name = text

@@ -284,6 +284,157 @@ app.get("/", (c) => c.json(c.get("rateLimit").resetTime));
   });
 });
 
+describe("migrate @fastify/rate-limit", () => {
+  const migrated = (code: string, file = "app.ts") => rewritten(code, "@fastify/rate-limit", file);
+
+  it("rewrites the plugin and the options of routes, and keeps comments and layout", () => {
+    const result = migrated(`const fastify = require('fastify')()
+fastify.register(require('./auth'))
+const limiter = require('@fastify/rate-limit')
+
+module.exports = async function (app, opts, next) {
+  app.register(limiter, {
+    max: 100, // for each client
+    timeWindow: '1 minute',
+    redis: client,
+    nameSpace: 'api',
+    skipOnError: true
+  })
+  app.get('/slow', { config: { rateLimit: { max: 5, keyGenerator: (req) => req.ip } } }, slow)
+  app.get('/free', { config: { rateLimit: false } }, free)
+}
+`);
+    expect(result.byHand).toEqual([]);
+    expect(result.code).toBe(`const fastify = require('fastify')()
+fastify.register(require('./auth'))
+const { rateLimit } = require('@floodgate/fastify')
+const { redisStore } = require('@floodgate/store-redis')
+
+module.exports = async function (app, opts, next) {
+  app.register(rateLimit({
+    limit: 100, // for each client
+    window: "1m",
+    store: redisStore(client),
+    name: "api",
+    headers: "legacy"
+  }))
+  app.get('/slow', { config: { rateLimit: { limit: 5 } } }, slow)
+  app.get('/free', { config: { rateLimit: false } }, free)
+}
+`);
+  });
+
+  it("rewrites the options of a route in a file that does not import the library", () => {
+    const { code } = migrated("export const route = { url: '/', config: { rateLimit: { max: 5, timeWindow: 1000 } } };\n");
+    expect(code).toBe("export const route = { url: '/', config: { rateLimit: { limit: 5, window: \"1s\" } } };\n");
+  });
+
+  it.each([
+    ["allowList: ['127.0.0.1']", "exempt: { ips: ['127.0.0.1'] }"],
+    ["allowList: (request, key) => request.url === '/'", "skip: (request) => request.url === '/'"],
+    ["hook: 'preHandler'", "hook: 'preHandler'"],
+    ["groupId: 'a'", "name: 'a'"],
+    ["keyGenerator: (request) => request.user ?? request.ip", "key: (request, { ip }) => request.user ?? ip"],
+  ])("writes %s as %s", (theirs, ours) => {
+    const { code, byHand } = migrated(
+      `import plugin from "@fastify/rate-limit";\napp.register(plugin, { max: 5, timeWindow: "2 hours", ${theirs} });\n`,
+    );
+    expect(code.split("\n")[1]).toBe(`app.register(rateLimit({ limit: 5, window: "2h", ${ours}, headers: "legacy" }));`);
+    expect(byHand).toEqual([]);
+  });
+
+  it("leaves to a person what has no equal", () => {
+    const result = migrated(`import plugin from "@fastify/rate-limit";
+app.register(plugin, { max: async () => 5 });
+app.register(plugin, { errorResponseBuilder: () => ({}), hook: "onSend" });
+app.register(plugin, options);
+app.get("/", { preHandler: app.rateLimit() });
+`);
+    expect(todo(result)).toEqual([
+      "2 A limit of each request'",
+      "3 `errorResponseBuilder`: ",
+      '3 Write `hook: "onRequest"',
+      "4 The options are not an o",
+    ]);
+    expect(result.calls.map(({ after }) => after)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("migrate @nestjs/throttler", () => {
+  const migrated = (code: string) => rewritten(code, "@nestjs/throttler");
+
+  it("rewrites the module, the guard and the decorators", () => {
+    const result = migrated(`import { SkipThrottle, Throttle, ThrottlerGuard as Guard, ThrottlerModule } from "@nestjs/throttler";
+@Module({ imports: [ThrottlerModule.forRoot({ throttlers: [{ name: "default", ttl: 60_000, limit: 10 }] })] })
+class App {}
+@UseGuards(Guard)
+class Posts {
+  @Throttle({ default: { limit: 2 } })
+  post() {}
+  @SkipThrottle()
+  one() {}
+  @SkipThrottle({ default: false })
+  two() {}
+}
+`);
+    expect(result.byHand).toEqual([]);
+    expect(result.code).toBe(`import { FloodgateGuard, FloodgateModule, RateLimit, SkipRateLimit } from "@floodgate/nestjs";
+@Module({ imports: [FloodgateModule.forRoot({ window: "1m", limit: 10, key: ["ip", "route"], headers: "legacy" })] })
+class App {}
+@UseGuards(FloodgateGuard)
+class Posts {
+  @RateLimit({ limit: 2 })
+  post() {}
+  @SkipRateLimit()
+  one() {}
+  @SkipRateLimit(false)
+  two() {}
+}
+`);
+  });
+
+  it.each([
+    ["() => [{ ttl: 1000, limit: 5 }]", '() => ({ window: "1s", limit: 5,'],
+    [
+      "async (config: Config) => ({ throttlers: [{ ttl: config.ttl, limit: config.limit }] })",
+      "async (config: Config) => ({ window: config.ttl, limit: config.limit,",
+    ],
+    [
+      "(config): ThrottlerModuleOptions => { return [{ ttl: config.ttl, limit: 5 }]; }",
+      "(config): FloodgateModuleOptions => { return { window: config.ttl, limit: 5,",
+    ],
+  ])("rewrites what a factory returns: %s", (theirs, ours) => {
+    const { code, byHand } = migrated(
+      `import { ThrottlerModule, ThrottlerModuleOptions } from "@nestjs/throttler";\nThrottlerModule.forRootAsync({ inject: [Config], useFactory: ${theirs} });\n`,
+    );
+    expect(byHand).toEqual([]);
+    const end = theirs.endsWith("; }") ? "; }" : ")";
+    expect(code).toContain(
+      `FloodgateModule.forRootAsync({ inject: [Config], useFactory: ${ours} key: ["ip", "route"], headers: "legacy" }${end} });`,
+    );
+  });
+
+  it.each([
+    ["several limits", "ThrottlerModule.forRoot([{ ttl: 1, limit: 1 }, { ttl: 2, limit: 2 }]);", "Write the options of one"],
+    ["a module whose options come later", "ThrottlerModule.forRootAsync({ useClass: Options });", "Write FloodgateModule.fo"],
+    [
+      "options beside the limits",
+      "ThrottlerModule.forRoot({ throttlers: [{ ttl: 1000, limit: 1 }], storage });",
+      "`storage`: Write `store:",
+    ],
+    ["a guard of the app's own", "class Guard extends ThrottlerGuard {}", "Write `key`, `skip` and "],
+    ["a limit with another name", "@Throttle({ short: { limit: 1, ttl: 1000 } }) class A {}", "Write @RateLimit({ limit"],
+    ["a duration of the library", "ThrottlerModule.forRoot([{ ttl: minutes(1), limit: 1 }]);", "Write a duration with it"],
+    ["a filter", "@Catch(ThrottlerException) class Filter {}", "Write `RateLimitExceptio"],
+  ])("leaves a file as it is with %s", (_, line, message) => {
+    const code = `import { minutes, SkipThrottle, Throttle, ThrottlerException, ThrottlerGuard, ThrottlerModule } from "@nestjs/throttler";\n${line}\n@SkipThrottle() class B {}\n`;
+    const result = migrated(code);
+    expect(todo(result)).toEqual([`2 ${message}`]);
+    expect(result.code).toBe(code);
+    expect(result.calls.every(({ after }) => after === undefined)).toBe(true);
+  });
+});
+
 describe("migrate of limiters reports, and rewrites nothing", () => {
   it.each<[Library, string, string[]]>([
     [

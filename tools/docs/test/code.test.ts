@@ -25,7 +25,10 @@ const errors = new Map<string, string[]>();
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const { name, code } of pages.flatMap(({ modules }) => modules)) writeFileSync(join(folder, name), code);
+  for (const { name, code } of pages.flatMap(({ modules }) => modules)) {
+    // It declares the same option of a route as @floodgate/fastify. The tests of tools/migration compile these blocks apart.
+    if (!code.includes(' from "@fastify/rate-limit"')) writeFileSync(join(folder, name), code);
+  }
   const options = {
     extends: "../../test/blocks/tsconfig.json",
     include: ["../../test/blocks", "."],

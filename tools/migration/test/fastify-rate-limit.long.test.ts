@@ -9,14 +9,13 @@ const login = { method: "POST", path: "/login", headers: { "x-user": "ann" } };
 
 pageTest(
   new Page("fastify-rate-limit"),
-  undefined,
+  "@fastify/rate-limit",
   [
-    { heading: "The whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
+    { heading: "The whole app", requests: times(5), statuses: [200, 200, 200, 429, 429] },
     {
       heading: "A route",
       requests: [...times(3, login), { ...login, headers: { "x-user": "bob" } }, {}],
       statuses: [401, 401, 429, 401, 200],
-      isByHand: true,
     },
   ],
   async ({ app }: { app: FastifyInstance }) => {

@@ -9,10 +9,10 @@ const login = { method: "POST", path: "/login" };
 
 pageTest(
   new Page("nestjs-throttler"),
-  undefined,
+  "@nestjs/throttler",
   [
-    { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
-    { heading: "A handler", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200], isByHand: true },
+    { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429] },
+    { heading: "A handler", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200] },
   ],
   async ({ app }: { app: INestApplication }) => {
     await app.init();

@@ -1,6 +1,3 @@
-// It declares the same option of a route as @floodgate/fastify. The first declaration counts, and only code "before" a migration uses this one.
-/// <reference types="@fastify/rate-limit" />
-
 /** Its published types know neither ioredis 6 nor a body that is an object. */
 declare module "koa-ratelimit" {
   import type { Context, Middleware } from "koa";

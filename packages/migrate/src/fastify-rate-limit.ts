@@ -1,0 +1,140 @@
+import type { Node } from "@babel/types";
+import { isMemberOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import { nameOf, type Options } from "./options.js";
+import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { type Call, end, type Import, type Source, start } from "./source.js";
+
+export const rules: MiddlewareRules = {
+  modules: ["@fastify/rate-limit", "fastify-rate-limit"],
+  ours: "@floodgate/fastify",
+  // A plugin of one library does not see the options that a route has for another.
+  isWhole: true,
+  find,
+  rewrite,
+  rewriteReaders,
+};
+
+const whatTo: Readonly<Record<string, string>> = {
+  ban: 'Write `ban: { after: 3, within: "1m", for: "10m" }`, which answers 429.',
+  continueExceeding: "Write `policy: slidingWindowLog({ limit, window, countRejected: true })` in place of `limit` and `window`.",
+  exponentialBackoff: "Floodgate's `ban` has one length.",
+  errorResponseBuilder: "Write `onLimited: (request, reply, decision) => ...`, which returns what to send, or throws.",
+  addHeaders: "Header names are fixed. Write `headers`, which chooses a form, or remove it.",
+  addHeadersOnExceeding: "Header names are fixed. Write `headers`, which chooses a form, or remove it.",
+  onExceeding: 'Write `onEvent: (event) => ...`, and look for event.type === "allowed".',
+  onExceeded: 'Write `onEvent: (event) => ...`, and look for event.type === "limited".',
+  onBanReach: 'Write `onEvent: (event) => ...`, and look for event.type === "banned".',
+  store: "Write a store of your own by docs/writing-a-store.md.",
+};
+
+/** Options that only this library has. A route with one of them is its route, in a file that does not import it too. */
+const routeOptions = ["max", "timeWindow", "keyGenerator", "allowList", "errorResponseBuilder", "groupId", "continueExceeding"];
+
+/** The plugin where it is registered, and `rateLimit: { ... }` in the configuration of routes. */
+function find(source: Source, imports: readonly Import[]): Call[] {
+  const found: Call[] = [];
+  walk(source.program, (node, parent) => {
+    if (node.type === "CallExpression" && propertyName(node.callee) === "register") {
+      const plugin = argument(node, 0);
+      if (plugin === undefined || source.exported(plugin, imports) === undefined) return;
+      found.push({ node, parent, given: argument(node, 1), builder: { node: plugin, from: start(plugin) } });
+    } else if (node.type === "ObjectProperty" && nameOf(node) === "rateLimit") {
+      const given = bare(node.value);
+      if (given.type !== "ObjectExpression") return;
+      const names = given.properties.map((property) => (property.type === "SpreadElement" ? undefined : nameOf(property)));
+      if (names.some((name) => name !== undefined && routeOptions.includes(name))) found.push({ node: given, parent: node, given });
+    }
+  });
+  return found;
+}
+
+function rewrite(rewriting: Rewriting, call: Call): void {
+  const { source } = rewriting;
+  const { builder, given } = call;
+  const options = rewriting.optionsOf(call);
+  if (options === undefined) return;
+  const global = options.take("global");
+  const isWhole = builder !== undefined && (global === undefined || constantOf(valueIn(global)) !== false);
+  const [limit, window] = [options.take("max"), options.take("timeWindow")];
+  for (const property of [limit, window]) {
+    if (property !== undefined && source.functionOf(valueIn(property)) !== undefined)
+      source.handle(
+        property,
+        "A limit of each request's own is `plan` and `plans`, or `policy: (request) => slidingWindowCounter({ limit, window })`.",
+      );
+  }
+  rewriteLimit(rewriting, options, { limit, window }, isWhole ? { limit: 1000, windowMs: 60_000 } : undefined);
+  rewriteGroup(source, options);
+  const key = options.take("keyGenerator");
+  rewriteKeyFunction(rewriting, options, key, "request", (node, request) => propertyName(node) === "ip" && isMemberOf(node, request));
+  rewriteAllowList(source, options, key === undefined);
+  const hook = options.take("hook");
+  const hookName = hook === undefined ? "onRequest" : constantOf(valueIn(hook));
+  if (hook !== undefined && hookName !== "onRequest" && hookName !== "preHandler")
+    source.handle(hook, 'Write `hook: "onRequest"`, or `hook: "preHandler"` if the key needs the body.');
+  if (builder !== undefined) rewriteStore(rewriting, options);
+  const draft = options.take("enableDraftSpec");
+  const isDraft = draft === undefined ? false : constantOf(valueIn(draft));
+  if (typeof isDraft !== "boolean") source.handle(draft ?? options.object, 'Write `headers: "draft-6"` or `headers: "legacy"`.');
+  options.remove(draft);
+  if (builder !== undefined || draft !== undefined) options.add(`headers: "${isDraft === true ? "draft-6" : "legacy"}"`);
+  rewriting.finish(options, whatTo);
+  if (builder === undefined || given === undefined) return;
+  // register(plugin, options) becomes register(rateLimit(options)).
+  source.edits.overwrite(end(builder.node), start(given), "(");
+  source.edits.appendLeft(end(given), ")");
+}
+
+/** Routes of one `groupId` share a count, as do routes of one name. */
+function rewriteGroup(source: Source, options: Options): void {
+  const group = options.take("groupId");
+  if (group === undefined) return;
+  options.rename(group, "name");
+  if (typeof constantOf(valueIn(group)) !== "string")
+    source.handle(group, 'Write `name: "api"`. Routes of one name and limit share a count.');
+}
+
+/** A list of keys becomes `exempt`, a function `skip`. */
+function rewriteAllowList(source: Source, options: Options, isByAddress: boolean): void {
+  const list = options.take("allowList", "whitelist");
+  if (list === undefined) return;
+  const value = valueIn(list);
+  if (isFunctionProperty(list) || source.functionOf(value) !== undefined) rewriteSkip(source, options, list, "request");
+  else if (value.type === "ArrayExpression") options.set(list, `exempt: { ${isByAddress ? "ips" : "keys"}: ${source.text(value)} }`);
+  else source.handle(list, "Write `exempt: { ips: [...] }`, or `exempt: { keys: [...] }`, or `skip: (request) => ...`.");
+}
+
+/** `redis`, `nameSpace` and `skipOnError`, or `cache`, become `store`, `name` and `onStoreError`. */
+function rewriteStore(rewriting: Rewriting, options: Options): void {
+  const { source } = rewriting;
+  const [redis, cache, space, skips] = ["redis", "cache", "nameSpace", "skipOnError"].map((name) => options.take(name));
+  for (const property of [cache, space, skips]) options.remove(property);
+  const size = cache && constantOf(valueIn(cache));
+  if (redis === undefined) {
+    if (cache === undefined) return;
+    rewriting.need("memoryStore", cache);
+    if (typeof size === "number") options.add(`store: memoryStore({ maxKeys: ${source.text(valueIn(cache))} })`);
+    else source.handle(cache, "Write `store: memoryStore({ maxKeys: 5000 })`.");
+    return;
+  }
+  rewriting.need("redisStore", redis, "@floodgate/store-redis");
+  options.set(redis, `store: redisStore(${source.text(valueIn(redis))})`);
+  const name = space && constantOf(valueIn(space));
+  if (typeof name === "string") options.add(`name: ${JSON.stringify(name)}`);
+  else if (space !== undefined) source.handle(space, 'Write `name: "api"`.');
+  else source.note(redis, 'Give each limit on one Redis a name of its own, for example name: "api".');
+  const allows = skips === undefined ? false : constantOf(valueIn(skips));
+  if (typeof allows !== "boolean") source.handle(skips ?? options.object, 'Write `onStoreError: "allow"` or `onStoreError: "deny"`.');
+  else if (!allows) options.add('onStoreError: "deny"');
+}
+
+/** What else the plugin gives an app: `app.rateLimit()` and `app.createRateLimit()`. */
+function rewriteReaders({ source }: Rewriting): void {
+  walk(source.program, (node: Node) => {
+    if (node.type !== "CallExpression" || isFunction(node.callee)) return;
+    const name = propertyName(node.callee);
+    if (name === "rateLimit") source.handle(node, "Write `limit.hook`, where `const limit = rateLimit({ ... })`.");
+    else if (name === "createRateLimit") source.handle(node, "Write createLimiter({ name, policy, store }), and `consume` in the handler.");
+  });
+}

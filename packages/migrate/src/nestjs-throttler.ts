@@ -1,0 +1,181 @@
+import type { Node } from "@babel/types";
+import { rewriteLimit } from "./middleware.js";
+import { argument, bare, constantOf, entryOf, isFunction, propertyName } from "./nodes.js";
+import { nameOf, type Options, type Property } from "./options.js";
+import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { type Call, end, type Import, isInside, type Source, start } from "./source.js";
+
+export const rules: MiddlewareRules = {
+  modules: ["@nestjs/throttler"],
+  ours: "@floodgate/nestjs",
+  // A guard of one library does not see the decorators of another.
+  isWhole: true,
+  find,
+  rewrite,
+  rewriteReaders: () => {},
+};
+
+/** The exports that have another name here. */
+const renamed: Readonly<Record<string, string>> = {
+  ThrottlerModule: "FloodgateModule",
+  ThrottlerGuard: "FloodgateGuard",
+  Throttle: "RateLimit",
+  SkipThrottle: "SkipRateLimit",
+  ThrottlerModuleOptions: "FloodgateModuleOptions",
+};
+
+const duration = 'Write a duration with its unit: window: "1m".';
+
+const whatToExport: Readonly<Record<string, string>> = {
+  ThrottlerException: "Write `RateLimitException`, which filters see in its place.",
+  ThrottlerStorage: "Write a store of your own by docs/writing-a-store.md.",
+  ...Object.fromEntries(["seconds", "minutes", "hours", "days", "weeks"].map((unit) => [unit, duration])),
+};
+
+const whatTo: Readonly<Record<string, string>> = {
+  ttl: 'Write `window: "30s"`. In this form `ttl` counted seconds.',
+  blockDuration: 'Write `ban: { after: 1, within: "1m", for: "10m" }`.',
+  skipIf: "Write `skip: (context) => ...`.",
+  ignoreUserAgents: "Write `skip: (context) => ...`, which reads the header `user-agent`.",
+  getTracker: "Write `key: (context) => ...`.",
+  generateKey: 'Write `key: ["ip", "route"]`, or `key: (context) => ...`. A count belongs to a name and a key.',
+  storage: "Write `store: redisStore(client)`.",
+  errorMessage: "Write `body`, or `onLimited`, which throws an exception of the app.",
+  setHeaders: "Write `headers: false`.",
+};
+
+/** Each use of what the file imports: with the call, if it is called. */
+function find(source: Source, imports: readonly Import[]): Call[] {
+  const uses = imports.flatMap(({ node, bindings }) =>
+    bindings.flatMap(({ local }) => source.uses(local).filter((use) => !isInside(use, node))),
+  );
+  const calls = uses.map((use): Call => {
+    const member = source.parentOf(use);
+    const callee = member?.type === "MemberExpression" && member.object === use ? member : use;
+    const parent = source.parentOf(callee);
+    if (parent?.type === "CallExpression" && parent.callee === callee)
+      return { node: parent, parent: source.parentOf(parent), given: argument(parent, 0) };
+    return { node: use, parent: member, given: undefined };
+  });
+  return calls.sort((a, b) => start(a.node) - start(b.node));
+}
+
+function rewrite(rewriting: Rewriting, call: Call): void {
+  const { source } = rewriting;
+  const { node } = call;
+  const callee = node.type === "CallExpression" ? bare(node.callee) : node;
+  const used = callee.type === "MemberExpression" ? bare(callee.object) : callee;
+  const exported = source.exported(used, rewriting.imports)?.exported ?? "";
+  const ours = entryOf(renamed, exported);
+  if (ours === undefined || used.type !== "Identifier") {
+    source.handle(node, entryOf(whatToExport, exported) ?? `\`${source.text(used)}\` has no equal by this name. See the page.`);
+    return;
+  }
+  const outer = call.parent?.type;
+  if (source.declares(used.name, rewriting.imports))
+    source.handle(node, `\`${used.name}\` has several meanings in this file. Rename one of them.`);
+  if (outer === "ClassDeclaration" || outer === "ClassExpression")
+    source.handle(node, "Write `key`, `skip` and `onLimited` of FloodgateModule in place of methods of the guard.");
+  rewriting.need(ours, used);
+  rewriting.done(used);
+  source.replace(used, ours);
+  if (exported === "ThrottlerModule") rewriteModule(rewriting, call, propertyName(callee));
+  else if (exported === "Throttle") rewriteThrottle(rewriting, call);
+  else if (exported === "SkipThrottle") rewriteSkipThrottle(source, call);
+}
+
+/** `forRoot([{ limit, ttl }])`, or `forRootAsync` with a function that returns the same. Each handler counts apart there. */
+function rewriteModule(rewriting: Rewriting, module: Call, method: string | undefined): void {
+  const { source } = rewriting;
+  if (method === undefined) return;
+  const given = method === "forRoot" ? module.given : factoryResult(module.given);
+  if (given === undefined) {
+    source.handle(module.node, 'Write FloodgateModule.forRootAsync({ inject, useFactory: () => ({ limit: 100, window: "1m" }) }).');
+    return;
+  }
+  const call = { ...module, given };
+  let list: Node | undefined = bare(given);
+  if (list.type === "ObjectExpression") {
+    const outer = rewriting.optionsOf({ ...call, given: list });
+    const throttlers = outer?.take("throttlers");
+    for (const property of outer?.unknown().properties ?? []) {
+      const name = nameOf(property) ?? "";
+      source.handle(property, `\`${name}\`: ${entryOf(whatTo, name) ?? "See the page."}`);
+    }
+    list = throttlers && valueIn(throttlers);
+  }
+  const [first, ...others] = list?.type === "ArrayExpression" ? list.elements : [];
+  if (first?.type !== "ObjectExpression" || others.length > 0) {
+    source.handle(
+      call.node,
+      "Write the options of one limit: { limit, window }. For several, write `rules: [{ name, limit, window }, ...]`.",
+    );
+    return;
+  }
+  const options = unwrapped(rewriting, call, first);
+  if (options === undefined) return;
+  // The body of an arrow function, which an object's braces would open.
+  if (source.parentOf(given)?.type === "ArrowFunctionExpression" && given.extra?.["parenthesized"] !== true) {
+    source.edits.appendRight(start(first), "(");
+    source.edits.appendLeft(end(first), ")");
+  }
+  const name = options.take("name");
+  if (name !== undefined && constantOf(valueIn(name)) !== "default") source.handle(name, "Without `name`, the decorators mean this limit.");
+  options.remove(name);
+  const headers = options.take("setHeaders");
+  const sends = headers === undefined || constantOf(valueIn(headers)) === true;
+  options.remove(headers);
+  options.add('key: ["ip", "route"]');
+  options.add(`headers: ${sends ? '"legacy"' : "false"}`);
+  rewriting.finish(options, whatTo);
+}
+
+/** What `useFactory` returns, if it only returns. */
+function factoryResult(given: Node | undefined): Node | undefined {
+  const properties = given?.type === "ObjectExpression" ? given.properties : [];
+  const factory = properties.find((property) => property.type !== "SpreadElement" && nameOf(property) === "useFactory");
+  const value = factory === undefined || factory.type === "SpreadElement" ? undefined : valueIn(factory);
+  if (value === undefined || !isFunction(value)) return undefined;
+  if (value.body.type !== "BlockStatement") return value.body;
+  const [last, ...others] = value.body.body;
+  return last?.type === "ReturnStatement" && others.length === 0 ? (last.argument ?? undefined) : undefined;
+}
+
+/** `@Throttle({ default: { limit, ttl } })`. What is left out is as in the module. */
+function rewriteThrottle(rewriting: Rewriting, call: Call): void {
+  const given = call.given && bare(call.given);
+  const [property, ...others] = given?.type === "ObjectExpression" ? given.properties : [];
+  const inner = property?.type === "ObjectProperty" && nameOf(property) === "default" ? bare(property.value) : undefined;
+  if (inner?.type !== "ObjectExpression" || others.length > 0) {
+    rewriting.source.handle(call.node, "Write @RateLimit({ limit, window }), or @RateLimit({ rules }) for several limits.");
+    return;
+  }
+  const options = unwrapped(rewriting, call, inner);
+  if (options !== undefined) rewriting.finish(options, whatTo);
+}
+
+function rewriteSkipThrottle(source: Source, { node, given }: Call): void {
+  if (given === undefined) return;
+  const text = source.text(given).replace(/\s/g, "");
+  if (text === "{default:true}" || text === "{default:false}") source.replace(given, text === "{default:true}" ? "" : "false");
+  else
+    source.handle(
+      node,
+      "Write @SkipRateLimit(), or @SkipRateLimit(false) to limit again. For one limit of several, write `skip` in its rule.",
+    );
+}
+
+/** The options of a limit, without the list or the name around them, with `limit` and `window`. */
+function unwrapped(rewriting: Rewriting, call: Call, inner: Node): Options | undefined {
+  const { source } = rewriting;
+  const options = rewriting.optionsOf({ ...call, given: inner });
+  if (options === undefined || call.given === undefined) return undefined;
+  source.edits.remove(start(call.given), start(inner));
+  source.edits.remove(end(inner), end(call.given));
+  const [limit, window] = [options.take("limit"), options.take("ttl")];
+  const isOfRequest = (property: Property | undefined) => property !== undefined && source.functionOf(valueIn(property)) !== undefined;
+  if (isOfRequest(limit) || isOfRequest(window))
+    source.handle(inner, "Functions are `plan` and `plans`, or `policy: (context) => slidingWindowCounter({ limit, window })`.");
+  else rewriteLimit(rewriting, options, { limit, window }, undefined);
+  return options;
+}
