@@ -139,8 +139,8 @@ describe("the documentation site", { timeout: 300_000 }, () => {
     const packages: string[] = [];
     for (const tab of await page.locator(".vp-code-group .tabs label").all()) {
       await tab.click();
-      const text = await page.locator(".vp-code-group .blocks > :visible code").innerText();
-      packages.push(/from "@floodgate\/(\w+)"/.exec(text)?.[1] ?? text);
+      const text = await page.locator(".vp-code-group .blocks > :visible code").textContent();
+      packages.push(/from "@floodgate\/(\w+)"/.exec(text ?? "")?.[1] ?? "");
     }
     expect(packages).toEqual(["express", "koa", "hono", "fastify", "nestjs", "fetch", "node"]);
     await page.locator("iframe.algorithms").scrollIntoViewIfNeeded();
