@@ -54,9 +54,10 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
     board.seek(lastMs === undefined ? 0 : lastMs - scale.startMs + scale.windowMs / 50);
   };
   const play = (played: Played): void => {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return showResult(played);
-    board.seek(0);
-    if (played.times.length > 0) board.play();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (still) showResult(played);
+    else board.seek(0);
+    if (!still && played.times.length > 0) board.play();
   };
   const change = (changed: Partial<Settings>): Played => {
     settings = { ...settings, ...changed };
