@@ -1,5 +1,6 @@
+import type { AnnotationQuery, Dashboard, VariableModel } from "@grafana/schema";
 import { instruments, prometheusName } from "../src/index.js";
-import { datasource, placed } from "./panels.js";
+import { datasource, type Json, placed } from "./panels.js";
 import { series } from "./query.js";
 import { attackOrLimit } from "./rows/attack-or-limit.js";
 import { configuration } from "./rows/configuration.js";
@@ -13,13 +14,12 @@ import { whom } from "./rows/whom.js";
 const everyRule = prometheusName(instruments.shadow);
 
 /** A variable above the dashboard. "All" matches series without the label too, as OpenTelemetry may send them. */
-function variable(name: string, label: string, query: string): unknown {
-  return {
+function variable(name: string, label: string, query: string) {
+  const model = {
     type: "query",
     name,
     label,
     datasource,
-    definition: query,
     query: { qryType: 1, query, refId: "PrometheusVariableQueryEditor-VariableQuery" },
     multi: true,
     includeAll: true,
@@ -29,7 +29,16 @@ function variable(name: string, label: string, query: string): unknown {
     sort: 1,
     regex: "",
     hide: 0,
-  };
+  } satisfies Json<VariableModel>;
+  // Grafana writes it too, though its schema does not have it.
+  return { ...model, definition: query };
+}
+
+/** Prometheus takes the format of a title besides what the schema says. */
+function annotation(name: string, expr: string, titleFormat: string) {
+  const target = { refId: "Anno", expr };
+  const query = { name, datasource, enable: true, iconColor: "blue", target } satisfies Json<AnnotationQuery<typeof target>>;
+  return { ...query, titleFormat };
 }
 
 /** The dashboard in Grafana's classic model, which Grafana 9.5 and newer import. */
@@ -49,16 +58,7 @@ export const dashboard = {
   timezone: "browser",
   links: [],
   annotations: {
-    list: [
-      {
-        name: "Rules reloaded",
-        datasource,
-        enable: true,
-        iconColor: "blue",
-        expr: `sum by (result) (changes(${series("rulesReloads")}[2m])) > 0`,
-        titleFormat: "Rules: {{result}}",
-      },
-    ],
+    list: [annotation("Rules reloaded", `sum by (result) (changes(${series("rulesReloads")}[2m])) > 0`, "Rules: {{result}}")],
   },
   templating: {
     list: [
@@ -69,4 +69,4 @@ export const dashboard = {
     ],
   },
   panels: placed([...dropping, ...whom, ...attackOrLimit, ...store, ...configuration]),
-};
+} satisfies Json<Dashboard>;

@@ -1,4 +1,36 @@
-// How a panel of each kind looks in Grafana's JSON (the classic dashboard model, schema 42).
+import type {
+  FieldConfigSource,
+  Panel as GrafanaPanel,
+  GraphFieldConfig,
+  TableFieldOptions,
+  ThresholdsConfig,
+  ValueMapping,
+} from "@grafana/schema";
+import type { Options as StatOptions } from "@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen";
+import type { Options as TableOptions } from "@grafana/schema/dist/esm/raw/composable/table/panelcfg/x/TablePanelCfg_types.gen";
+import type { Options as TextOptions } from "@grafana/schema/dist/esm/raw/composable/text/panelcfg/x/TextPanelCfg_types.gen";
+import type { Options as LinesOptions } from "@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen";
+
+// How a panel of each kind looks in Grafana's JSON (the classic dashboard model, schema 42). The types are those that Grafana publishes.
+
+/** A type of Grafana's as JSON has it: with the texts of its enums, and without what has a default. */
+export type Json<T> = unknown extends T
+  ? T
+  : T extends string
+    ? `${T}`
+    : T extends number | boolean | null | undefined
+      ? T
+      : T extends readonly (infer Item)[]
+        ? readonly Json<Item>[]
+        : { readonly [Field in keyof T]?: Json<T[Field]> | undefined };
+
+/** A panel of one kind, before it has its place. */
+type PanelOf<Options, Field = object> = Json<Omit<GrafanaPanel, "options" | "fieldConfig">> & {
+  readonly width: number;
+  readonly height: number;
+  readonly options: Json<Options>;
+  readonly fieldConfig?: Json<FieldConfigSource<Field>>;
+};
 
 /** Grafana's names of units: a rate, a share of 1, seconds, a plain number. */
 export type Unit = "reqps" | "ops" | "percentunit" | "s" | "short";
@@ -67,7 +99,7 @@ export function stat(panel: Common & { query: string; thresholds?: readonly Thre
       orientation: "auto",
       textMode: "value",
     },
-  };
+  } satisfies PanelOf<StatOptions>;
 }
 
 export function lines(
@@ -116,7 +148,7 @@ export function lines(
       legend: { showLegend: true, displayMode: "table", placement: "bottom", calcs: ["lastNotNull", "max"] },
       tooltip: { mode: "multi", sort: "desc" },
     },
-  };
+  } satisfies PanelOf<LinesOptions, GraphFieldConfig>;
 }
 
 /** A column of a table: one query, which must answer one series per row. */
@@ -124,6 +156,8 @@ export interface Column {
   readonly title: string;
   readonly unit: Unit;
   readonly query: string;
+  /** What stands for a number, such as "yes" for 1. */
+  readonly words?: Readonly<Record<string, string>>;
 }
 
 export function table(panel: Omit<Common, "unit"> & { label: string; columns: readonly Column[] }): Panel {
@@ -151,19 +185,19 @@ export function table(panel: Omit<Common, "unit"> & { label: string; columns: re
       },
     ],
     fieldConfig: {
-      defaults: { custom: { align: "auto", cellOptions: { type: "auto" }, filterable: true }, decimals: 2 },
-      overrides: columns.map(({ title: name, unit }) => ({
+      defaults: { custom: { align: "auto", cellOptions: { type: "auto" }, filterable: true } },
+      overrides: columns.map(({ title: name, unit, words = {} }) => ({
         matcher: { id: "byName", options: name },
-        properties: [{ id: "unit", value: unit }],
+        properties: [{ id: "unit", value: unit }, ...mappings(words)],
       })),
     },
     options: { showHeader: true, cellHeight: "sm" },
-  };
+  } satisfies PanelOf<TableOptions, TableFieldOptions>;
 }
 
 export function text(panel: { title: string; content: string; width?: number; height?: number }): Panel {
   const { title, content, width = 8, height = 8 } = panel;
-  return { type: "text", title, width, height, options: { mode: "markdown", content } };
+  return { type: "text", title, width, height, options: { mode: "markdown", content } } satisfies PanelOf<TextOptions>;
 }
 
 /** A heading: a question that the panels below it answer. */
@@ -186,11 +220,16 @@ function targets(queries: Readonly<Record<string, string>>): Record<string, unkn
   return Object.entries(queries).map(([legendFormat, expr], i) => ({ refId: refId(i), expr, legendFormat }));
 }
 
+function mappings(words: Readonly<Record<string, string>>) {
+  const options = Object.fromEntries(Object.entries(words).map(([value, text]) => [value, { text }]));
+  return Object.keys(words).length === 0 ? [] : [{ id: "mappings", value: [{ type: "value", options }] satisfies Json<ValueMapping[]> }];
+}
+
 function refId(i: number): string {
   return String.fromCharCode("A".charCodeAt(0) + i);
 }
 
-function stepsOf(thresholds: readonly Threshold[]): unknown {
+function stepsOf(thresholds: readonly Threshold[]): Json<ThresholdsConfig> {
   return { mode: "absolute", steps: [{ color: "green", value: null }, ...thresholds.map(([value, color]) => ({ value, color }))] };
 }
 

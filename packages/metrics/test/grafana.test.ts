@@ -18,7 +18,7 @@ interface Panel {
 const { panels, templating, annotations } = JSON.parse(json) as {
   panels: Panel[];
   templating: { list: { name: string; definition?: string }[] };
-  annotations: { list: { expr: string }[] };
+  annotations: { list: { target: { expr: string } }[] };
 };
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 
@@ -49,7 +49,7 @@ describe("the Grafana dashboard", () => {
   it("defines the variables that it uses", () => {
     const texts = [
       ...queries.map(([, query]) => query),
-      ...annotations.list.map(({ expr }) => expr),
+      ...annotations.list.map(({ target }) => target.expr),
       ...templating.list.map((v) => v.definition ?? ""),
     ];
     const used = new Set(texts.flatMap((text) => text.match(/\$\w+/g) ?? []));
@@ -67,7 +67,7 @@ describe("the Grafana dashboard", () => {
     }
   });
 
-  it("gives each panel its own id, name and place", () => {
+  it("gives each panel its own id, name and place, and leaves no place empty", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
@@ -75,5 +75,6 @@ describe("the Grafana dashboard", () => {
       return Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`);
     });
     expect(new Set(cells).size).toBe(cells.length);
+    expect(cells.length).toBe(24 * Math.max(...panels.map(({ gridPos: { y, h } }) => y + h)));
   });
 });

@@ -11,7 +11,7 @@ interface Panel {
 
 const { panels, annotations } = JSON.parse(readFileSync(join(__dirname, "../grafana/floodgate.json"), "utf8")) as {
   panels: Panel[];
-  annotations: { list: { name: string; expr: string }[] };
+  annotations: { list: { name: string; target: { expr: string } }[] };
 };
 const waiting = { timeout: 20_000, interval: 50 };
 const alerts = join(__dirname, "../prometheus/alerts.yaml");
@@ -24,7 +24,7 @@ const asSent = (expr: string): string =>
     .replaceAll(/"\$\w+"/g, '".*"');
 const queries = [
   ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr, refId }) => ({ title, refId, query: asSent(expr) }))),
-  ...annotations.list.map(({ name, expr }) => ({ title: name, refId: "the annotation", query: asSent(expr) })),
+  ...annotations.list.map(({ name, target }) => ({ title: name, refId: "the annotation", query: asSent(target.expr) })),
 ];
 
 /**

@@ -107,6 +107,11 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
   });
 });
 
+it("a test clock refuses a text, and an invalid date, at once", () => {
+  expect(() => testClock().set("2030-06-01T00:00:00Z" as never)).toThrow('was "2030-06-01T00:00:00Z". Write new Date("2030-01-01").');
+  expect(() => testClock(new Date("tomorrow"))).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_CLOCK" }));
+});
+
 describe("a response that is no 429", () => {
   it("of an app that failed is neither limited nor not", () => {
     const failed = { status: 500, headers: {} };

@@ -18,6 +18,13 @@ function read(): Settings {
   return settings;
 }
 
+/** The home of the site shows a few lanes. */
+const embedded = location.hash === "#embedded";
+if (embedded) {
+  document.documentElement.classList.add("embedded");
+  history.replaceState(null, "", location.pathname);
+}
+
 const board = mount(document.querySelector("#algorithms") as HTMLElement, {
   settings: read(),
   onChange(settings) {
@@ -26,6 +33,8 @@ const board = mount(document.querySelector("#algorithms") as HTMLElement, {
     history.replaceState(null, "", hashOf(settings));
   },
 });
+
+if (embedded) board.play();
 
 addEventListener("hashchange", () => board.set(read()));
 

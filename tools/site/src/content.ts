@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { type MarkdownFile, repository } from "@floodgate/docs";
+import { home } from "./home.js";
 import { namedDocument, type Target, targetOf } from "./links.js";
 import { withLinks } from "./markdown.js";
 import { pageOf, pageOfFile, siteDocuments } from "./pages.js";
@@ -15,7 +16,7 @@ export const content: string = join(repository, "tools/site/dist/content");
 export function writeContent(): void {
   for (const document of siteDocuments()) {
     const { file, links } = document;
-    write(pageOf(file) ?? file, onSite(document));
+    write(pageOf(file) ?? file, file === "docs/index.md" ? home(onSite) : onSite(document));
     for (const { href } of links) {
       const target = targetOf(file, href);
       if (target !== undefined) copyLinked(target);

@@ -41,7 +41,7 @@ export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
     group.items.push({
       text: text.charAt(0).toUpperCase() + text.slice(1),
       link: target.href,
-      ...(target.kind === "served" && { target: "_blank" }),
+      ...(target.kind === "served" && { target: "_self" }),
     });
   }
   const others = documents.filter(({ file }) => !listed.has(file));
@@ -54,8 +54,8 @@ export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
     {
       text: "Overview",
       items: [
+        { text: "Home", link: "/index.md" },
         { text: "Floodgate on one page", link: "/overview.md" },
-        { text: "Contents", link: "/index.md" },
       ],
     },
     ...groups.filter(({ items }) => items.length > 0),

@@ -71,9 +71,14 @@ async function open(options: BrowserContextOptions = {}): Promise<Page> {
 }
 
 describe("the documentation site", { timeout: 300_000 }, () => {
-  it("has no dead link and no dead anchor, reports no error, loads nothing from elsewhere, and fits a phone", async () => {
+  it("has no dead link and no dead anchor, reports no error, loads nothing from elsewhere, fits a phone, and cuts no table", async () => {
     const page = await open({ viewport: { width: 360, height: 740 } });
     const known = new Map<string, { ids: string[]; links: string[]; width: number }>();
+    const dead: string[] = [];
+    const cutTables = () =>
+      page.evaluate(
+        () => [...document.querySelectorAll(".vp-doc table")].filter((table) => table.scrollWidth > table.clientWidth + 1).length,
+      );
     for (const path of pages()) {
       await page.goto(`${origin}${path}`, { waitUntil: "load" });
       known.set(
@@ -84,8 +89,11 @@ describe("the documentation site", { timeout: 300_000 }, () => {
           width: document.documentElement.scrollWidth,
         })),
       );
+      if ((await cutTables()) > 0) dead.push(`${path} cuts a table on a phone`);
+      await page.setViewportSize({ width: 1440, height: 900 });
+      if ((await cutTables()) > 0) dead.push(`${path} cuts a table on a wide screen`);
+      await page.setViewportSize({ width: 360, height: 740 });
     }
-    const dead: string[] = [];
     for (const [path, { links, width }] of known) {
       if (width > 360) dead.push(`${path} is ${width} pixels wide`);
       for (const link of new Set(links)) {
@@ -104,6 +112,7 @@ describe("the documentation site", { timeout: 300_000 }, () => {
 
   it.each([
     ["onStoreError", "onStoreError"],
+    ["login", "Limit by user, API key or tenant"],
     ["nginx", "nginx"],
     ["Cluster", "Cluster"],
     ["slidingWindowLog", "slidingWindowLog"],
@@ -121,6 +130,33 @@ describe("the documentation site", { timeout: 300_000 }, () => {
     await page.locator(".VPLocalSearchBox").waitFor({ state: "detached" });
     // The address changes before the page does.
     await page.locator(".vp-doc", { hasText: found }).waitFor();
+    await page.close();
+  });
+
+  it("has an example for each framework on its home, and algorithms that play", async () => {
+    const page = await open({ reducedMotion: "no-preference" });
+    await page.goto(`${origin}/`);
+    const packages: string[] = [];
+    for (const tab of await page.locator(".vp-code-group .tabs label").all()) {
+      await tab.click();
+      const text = await page.locator(".vp-code-group .blocks > :visible code").textContent();
+      packages.push(/from "@floodgate\/(\w+)"/.exec(text ?? "")?.[1] ?? "");
+    }
+    expect(packages).toEqual(["express", "koa", "hono", "fastify", "nestjs", "fetch", "node"]);
+    await page.locator("iframe.algorithms").scrollIntoViewIfNeeded();
+    const algorithms = page.frameLocator("iframe.algorithms");
+    await algorithms.locator(".play", { hasText: "Pause" }).waitFor();
+    expect(await algorithms.locator(".lane:visible").count()).toBe(3);
+    const cut = await algorithms.locator("html").evaluate((html) => html.scrollHeight > html.clientHeight);
+    expect(cut).toBe(false);
+    await page.close();
+  });
+
+  it("leads from the page of all algorithms back to its home", async () => {
+    const page = await open();
+    await page.goto(`${origin}/algorithms.html`);
+    await page.locator("header a").click();
+    await page.locator("h1", { hasText: "Floodgate" }).waitFor();
     await page.close();
   });
 

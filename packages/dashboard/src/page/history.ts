@@ -62,3 +62,9 @@ export function withTick(history: History, tick: Tick): History {
   });
   return { ...history, startMs: history.startMs + history.stepMs, rules };
 }
+
+/** How many seconds of a history were counted. A process that is younger than the range has not had the whole range. */
+export function secondsOf({ startMs, stepMs, points }: History, sinceMs: number): number {
+  const seconds = (points * stepMs) / 1000;
+  return Math.min(seconds, Math.max(1, startMs / 1000 + seconds - sinceMs / 1000));
+}

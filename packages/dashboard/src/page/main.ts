@@ -15,13 +15,13 @@ const keys = lookup(model);
 const bar = topBar(model);
 const sections = [
   answer(model),
+  keys,
   traffic(model),
   rules(model),
   bursts(model),
   stores(model),
   topKeys(model, byRequests, (key) => keys.open(key)),
   topKeys(model, byRejections, (key) => keys.open(key)),
-  keys,
 ];
 const trouble = h("p", { class: "notice bad", role: "alert", hidden: true });
 const main = h("main", { id: "main", tabindex: -1 }, trouble, ...sections.map(({ element }) => element));

@@ -51,6 +51,7 @@ export const configuration: readonly Panel[] = [
   }),
   lines({
     title: "Refunds and settlements",
+    width: 12,
     description: "By result. Those that fail leave their key charged too much or too little: look at the store's errors at the same time.",
     unit: "ops",
     queries: {
@@ -60,12 +61,14 @@ export const configuration: readonly Panel[] = [
   }),
   lines({
     title: "Slots in use",
+    width: 12,
     description: "Slots that requests in flight hold, by rule of concurrency. The limit is for each key, so the sum may be above it.",
     unit: "short",
     queries: { "{{rule}}": now("slotsHeld", {}, byRule) },
   }),
   lines({
     title: "Slots lost",
+    width: 12,
     description:
       "Slots per second that came back while their request still ran. The process was stopped, or could not reach the store, for longer than hold: look at its event loop and at the store's errors. Requests with the result beside run beyond the limit.",
     unit: "ops",
@@ -73,6 +76,7 @@ export const configuration: readonly Panel[] = [
   }),
   lines({
     title: "Warnings by code",
+    width: 12,
     description: "Probable mistakes in how the app uses Floodgate. Each is also on the console of the process, with what to write instead.",
     unit: "ops",
     queries: { "{{code}}": perSecond("warnings", {}, ["code"]) },

@@ -103,6 +103,7 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Commands to Redis",
+    width: 12,
     description: "Commands per second, by result, and the decisions that they carried. The gap between the two is what batching saves.",
     unit: "ops",
     queries: {
@@ -112,6 +113,7 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Deny cache: share of rejections",
+    width: 12,
     description:
       "The share of rejections that this process answered without asking Redis. High during an attack is good: the attack does not reach Redis.",
     unit: "percentunit",
@@ -125,6 +127,7 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Keys in memory by process",
+    width: 12,
     description:
       "A line that is flat at the top has reached maxKeys. One that grows without traffic growth: keys are made of something that clients choose.",
     unit: "short",
@@ -132,6 +135,7 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Evictions by rule",
+    width: 12,
     description: "Live keys per second that a full memory store dropped. Raise maxKeys until this is zero, or use Redis.",
     unit: "ops",
     queries: { "{{rule}}": perSecond("evictions", {}, byRule) },

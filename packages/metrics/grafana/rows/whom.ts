@@ -37,7 +37,7 @@ export const whom: readonly Panel[] = [
     columns: [
       { title: "Limit", unit: "short", query: `max by (rule) (${series("limit")})` },
       { title: "Window", unit: "s", query: `max by (rule) (${series("window")})` },
-      { title: "Shadow", unit: "short", query: `min by (rule) (${series("shadow")})` },
+      { title: "Shadow", unit: "short", query: `min by (rule) (${series("shadow")})`, words: { 0: "no", 1: "yes" } },
       { title: "Requests/s", unit: "reqps", query: perSecond("requests", {}, byRule) },
       { title: "Rejected/s", unit: "reqps", query: perSecond("requests", rejected, byRule) },
       {

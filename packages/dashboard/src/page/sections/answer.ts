@@ -2,13 +2,13 @@ import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, latency, moment, percent, plural, rate } from "@floodgate/pages/format";
 import { type Counts, type History, type Overview, type StoreInfo, wholeRequests } from "../../contract.js";
-import { countsAt, countsOf } from "../history.js";
+import { countsAt, countsOf, secondsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn, withoutStoreIn } from "../results.js";
 import { rangeWords, type Section } from "./section.js";
 import { isWell, slowest } from "./stores.js";
 
-/** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores are well. */
+/** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores answer. */
 export function answer(model: Model): Section {
   const headline = h("h1", { class: "headline" });
   const detail = h("p", { class: "detail quiet" });
@@ -39,10 +39,7 @@ export function answer(model: Model): Section {
       const rejected = rejectedIn(counts);
       say(headline, headlineOf(overview, requests, rejected, wouldReject(history), withoutStoreIn(counts)));
       fill(detail, ...detailOf(model, requests, during));
-      const seconds = (history.points * history.stepMs) / 1000;
-      // A process that is younger than the range has not had the whole range.
-      const lived = Math.min(seconds, Math.max(1, (history.startMs + seconds * 1000 - overview.scope.sinceMs) / 1000));
-      perSecond.show(rate(requests / lived), `on average ${during}`);
+      perSecond.show(rate(requests / secondsOf(history, overview.scope.sinceMs)), `on average ${during}`);
       limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${plural(requests, "request")}`);
       const peak = busiestOf(model);
       busiest.show(
@@ -84,7 +81,7 @@ function figure(name: string): Figure {
 
 function headlineOf(overview: Overview, requests: number, rejected: number, shadow: number, degraded: number): string {
   if (overview.stores.some((store) => !isWell(store)) || (degraded > 0 && degraded * 2 > requests)) {
-    return rejected > 0 ? "A store is not well, and requests are rejected" : "A store is not well";
+    return rejected > 0 ? "A store fails, and requests are rejected" : "A store fails";
   }
   if (rejected > 0) return `${plural(rejected, "request")} rejected`;
   if (shadow > 0) return "No request rejected; shadow rules would reject some";
@@ -156,8 +153,8 @@ function showStores(store: Figure, stores: readonly StoreInfo[]): void {
   const down = stores.filter((each) => !isWell(each)).length;
   const p99 = slowest(stores);
   if (stores.length === 0) store.show("–", "no store is in use");
-  else if (down > 0) store.show(stores.length === 1 ? "Not well" : `${down} of ${stores.length} not well`, "decided without it", "bad");
-  else store.show("Well", p99 === undefined ? "no decision in the last minute" : `99 of 100 decisions within ${latency(p99)}`, "good");
+  else if (down > 0) store.show(stores.length === 1 ? "Fails" : `${down} of ${stores.length} fail`, "decided without it", "bad");
+  else store.show("Answers", p99 === undefined ? "no decision in the last minute" : `99 of 100 decisions within ${latency(p99)}`, "good");
 }
 
 function scopeOf(overview: Overview, nowMs: number): (Node | string)[] {

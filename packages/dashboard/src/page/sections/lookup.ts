@@ -49,10 +49,10 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
     element,
     open(key) {
       input.value = model.overview?.capabilities.keys === "shown" ? key.key : "";
-      select.selectedIndex = names.indexOf(key.rule) + 1;
+      select.selectedIndex = 0;
       element.scrollIntoView();
       element.querySelector("h2")?.focus();
-      void view.show({ id: key.id, rule: key.rule });
+      void view.show({ id: key.id });
     },
     update() {
       const now = [...new Set((model.overview?.rules ?? []).filter(({ kind }) => kind !== "gone").map(({ name }) => name))];

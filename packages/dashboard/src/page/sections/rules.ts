@@ -2,7 +2,7 @@ import { fill, foreign, h, say, svg, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
 import { type History, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
-import { countsOf, seriesOf } from "../history.js";
+import { countsOf, secondsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
 import { keepRows } from "../rows.js";
@@ -11,7 +11,7 @@ import { card, rangeWords, type Section } from "./section.js";
 const columns = [
   { name: "Rule", look: "" },
   { name: "Per second", look: "number" },
-  { name: "Course", look: "trend" },
+  { name: "Over time", look: "trend" },
   { name: "Decisions", look: "number" },
   { name: "Rejected", look: "number" },
 ] as const;
@@ -72,16 +72,15 @@ function ruleRow(model: Model, rule: RuleInfo): { row: Element; update(): void }
   return {
     row,
     update() {
-      const { history, minute } = model;
-      if (history === undefined || minute === undefined || drawn === history) return;
+      const { overview, history, minute } = model;
+      if (overview === undefined || history === undefined || minute === undefined || drawn === history) return;
       drawn = history;
       const counts = countsOf(history, rule.name);
-      const seconds = (history.points * history.stepMs) / 1000;
-      say(perSecond, rate(requestsIn(counts) / seconds));
+      say(perSecond, rate(requestsIn(counts) / secondsOf(history, overview.scope.sinceMs)));
       say(decisions, count(requestsIn(counts)));
       const turnedAway = rejectedIn(counts);
-      const share = requestsIn(counts) === 0 ? "" : ` (${percent(turnedAway / requestsIn(counts))})`;
-      say(rejected, `${count(turnedAway)}${turnedAway === 0 ? "" : share}`);
+      const share = (some: number) => `${count(some)}${some === 0 ? "" : ` (${percent(some / requestsIn(counts))})`}`;
+      say(rejected, rule.mode === "shadow" ? `${share(counts["shadow-limited"] ?? 0)} would be` : share(turnedAway));
       rejected.classList.toggle("hot", turnedAway > 0);
       fill(course, sparkLine(history, rule.name));
     },

@@ -31,11 +31,11 @@ export function topBar(model: Model): Section {
         "ul",
         { class: "row" },
         ...[
+          ["lookup", "Look up a key"],
           ["traffic", "Traffic"],
           ["rules", "Rules"],
           ["keys", "Keys"],
           ["stores", "Store"],
-          ["lookup", "Look up a key"],
         ].map(([id, text]) => h("li", {}, h("a", { href: `#${id}` }, text))),
       ),
     ),

@@ -39,7 +39,7 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
     "table",
     { class: "top" },
     h("caption", { class: "hidden-text" }, words.title),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Key and rule"), h("th", { scope: "col", class: "number" }, words.unit))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Key"), h("th", { scope: "col" }, words.unit))),
     body,
   );
   const empty = h("p", { class: "empty quiet" }, words.empty);
@@ -53,14 +53,16 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
       say(since, `since ${moment(list.sinceMs, model.now())}`);
       empty.hidden = list.keys.length > 0;
       table.hidden = note.hidden = list.keys.length === 0;
+      element.classList.toggle("none", list.keys.length === 0);
       const uncertain = list.keys.some(({ error }) => error > 0);
       say(note, uncertain ? "A count may be too high by the hatched end of its bar." : "");
       const most = list.keys[0]?.count ?? 1;
+      const clients = [...new Set(list.keys.map(({ id }) => id))].map((client) => list.keys.filter(({ id }) => id === client));
       keepRows(
         body,
-        list.keys.map((key) => ({ ...key, most, shadow: isShadow(model, key.rule) })),
-        (key) => `${key.rule}\n${key.id}`,
-        (key) => keyRow(key, lookUp),
+        clients.map((rules) => rules.map((key) => ({ ...key, most, shadow: isShadow(model, key.rule) }))),
+        ([first]) => first?.id ?? "",
+        ([first]) => clientRow(first as RankedKey, lookUp),
       );
     },
   };
@@ -76,24 +78,28 @@ interface RankedKey extends TopKey {
 const isShadow = (model: Model, rule: string): boolean =>
   model.overview?.rules.some(({ name, mode }) => name === rule && mode === "shadow") ?? false;
 
-function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(key: RankedKey): void } {
-  const figure = h("span");
+/** A client, with a line for each rule that counted it. */
+function clientRow(client: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(rules: readonly RankedKey[]): void } {
+  const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(client.key));
+  button.addEventListener("click", () => lookUp(client));
+  const lines = h("ul");
+  return {
+    row: h("tr", {}, h("th", { scope: "row" }, button), h("td", {}, lines)),
+    update: (rules) => keepRows(lines, rules, ({ rule }) => rule, ruleLine),
+  };
+}
+
+function ruleLine({ rule }: RankedKey): { row: Element; update(key: RankedKey): void } {
+  const figure = h("span", { class: "number" });
   const shadow = h("span");
   const mark = h("span", { class: "tag hot" });
   const sure = h("span", { class: "sure" });
   const unsure = h("span", { class: "unsure" });
-  const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(key.key));
-  button.addEventListener("click", () => lookUp(key));
   const row = h(
-    "tr",
+    "li",
     {},
-    h(
-      "th",
-      { scope: "row" },
-      h("span", { class: "row who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow), mark),
-      h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
-    ),
-    h("td", { class: "number" }, figure),
+    h("span", { class: "row who" }, h("span", { class: "quiet" }, foreign(rule), shadow), mark, figure),
+    h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
   );
   return {
     row,

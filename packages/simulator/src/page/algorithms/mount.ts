@@ -21,6 +21,8 @@ export interface MountOptions {
 export interface Mounted {
   /** Shows other settings. */
   set(settings: Settings): void;
+  /** Plays from the start, unless the person wants less motion. */
+  play(): void;
   /** Stops the clock, and removes what was mounted. */
   close(): void;
 }
@@ -51,6 +53,12 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
     const lastMs = times.at(-1);
     board.seek(lastMs === undefined ? 0 : lastMs - scale.startMs + scale.windowMs / 50);
   };
+  const play = (played: Played): void => {
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (still) showResult(played);
+    else board.seek(0);
+    if (!still && played.times.length > 0) board.play();
+  };
   const change = (changed: Partial<Settings>): Played => {
     settings = { ...settings, ...changed };
     const played = show();
@@ -61,9 +69,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   const choices = makeChoices((changed) => {
     const played = change(changed);
     if (!("scenario" in changed)) return board.atMs > played.scale.spanMs ? showResult(played) : undefined;
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return showResult(played);
-    board.seek(0);
-    if (played.times.length > 0) board.play();
+    play(played);
   });
   const board = makeBoard({
     send(atMs) {
@@ -80,6 +86,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
       settings = next;
       showResult(show());
     },
+    play: () => play(show()),
     close() {
       board.close();
       element.replaceChildren();
