@@ -30,8 +30,7 @@ export { simulationLine, simulationText } from "./print/simulation.js";
 export { comparisonText } from "./print/comparison.js";
 export { suggestionText } from "./suggest/rules-file.js";
 export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
-export { type Paint, sanitize } from "./print/table.js";
-export { type Column, table } from "./print/table.js";
+export { type Column, type Paint, sanitize, table } from "./print/table.js";
 
 // The report's page
 export { comparisonReport, type Made, reportHtml, reportJson, simulationReport, suggestionReport } from "./report/report.js";

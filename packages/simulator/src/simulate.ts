@@ -4,10 +4,10 @@ import type { LogRequest } from "./formats/log-format.js";
 import { type MemoryNeed, memoryNeed } from "./measure/memory.js";
 import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
 import type { LogSource } from "./read/source.js";
-import { Tally } from "./read/tally.js";
+import type { Tally } from "./read/tally.js";
 import { notesOf } from "./replay/notes.js";
-import type { Replay } from "./replay/replay.js";
-import { defaultMaxClients, type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
+import { defaultMaxClients, Replay } from "./replay/replay.js";
+import { type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
 
 export interface SimulateOptions extends ReplayOptions {
   /** How many clients are listed. Default 10. */
@@ -58,51 +58,36 @@ const defaultTop = 10;
  * @throws FloodgateError if a rule, the format or an option is invalid.
  */
 export async function simulate(sources: readonly LogSource[], set: RuleSet, options: SimulateOptions = {}): Promise<Simulation> {
-  const tally = new Tally();
-  const meters = new Meters(options);
-  const replay = await replayLogs(sources, set, options, tally, (replay) => meters.measure(replay));
-  return simulationOf(set, options, tally, replay, meters);
+  const replay = new Replay(set, options);
+  const meters = measuring(replay, options);
+  await replayLogs(sources, set, options, replay);
+  return simulationOf(set, options, replay, meters);
 }
 
-/** A meter for each rule of a replay. */
-export class Meters {
-  readonly #options: SimulateOptions;
-  readonly #byName = new Map<string, RuleMeter>();
-
-  constructor(options: SimulateOptions) {
-    this.#options = options;
-  }
-
-  /** Begins to measure a replay. */
-  measure(replay: Replay): void {
-    const { maxClients = defaultMaxClients } = this.#options;
-    for (const rule of replay.rules) this.#byName.set(rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients));
-    replay.onDecision = (key, decision) => this.#byName.get(decision.name)?.add(key, replay.nowMs, [decision]);
-    replay.onEvent = (event) => {
-      if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key")
-        this.#byName.get(event.name)?.count(event.type);
-    };
-  }
-
-  of(name: string): RuleMeter {
-    return this.#byName.get(name) as RuleMeter;
-  }
+/** Begins to measure a replay. Returns a meter for each rule, by its name. */
+export function measuring(replay: Replay, { maxClients = defaultMaxClients }: SimulateOptions): ReadonlyMap<string, RuleMeter> {
+  const meters = new Map(replay.rules.map((rule) => [rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients)]));
+  replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, [decision]);
+  replay.onEvent = (event) => {
+    if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key") meters.get(event.name)?.count(event.type);
+  };
+  return meters;
 }
 
 /** What the rules have done so far. */
-export function simulationOf(set: RuleSet, options: SimulateOptions, tally: Tally, replay: Replay, meters: Meters): Simulation {
+export function simulationOf(set: RuleSet, options: SimulateOptions, replay: Replay, meters: ReadonlyMap<string, RuleMeter>): Simulation {
   const rules = replay.rules.map((rule, i): SimulatedRule => {
     const { key = "ip" } = set.rules[i] as RuleSet["rules"][number];
-    const measured = measuredRule(rule.name, policyOf(rule), meters.of(rule.name), options);
+    const measured = measuredRule(rule.name, policyOf(rule), meters.get(rule.name) as RuleMeter, options);
     const by = typeof key === "string" ? key : key.join(", ");
     return { ...measured, ...withNames(measured, replay), mode: rule.shadow ? "shadow" : "enforce", by };
   });
   return {
-    ...summaryOf(tally),
+    ...summaryOf(replay.tally),
     rules,
     rejected: replay.rejected,
     failed: Object.fromEntries(replay.failed),
-    notes: notesOf(set, options, tally, replay, rules),
+    notes: notesOf(set, options, replay, rules),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { RuleSet } from "@floodgate/core/rules";
 import { describe, expect, it } from "vitest";
 import { simulate } from "../src/index.js";
-import { Tally } from "../src/read/tally.js";
+import { Replay } from "../src/replay/replay.js";
 import { replayLogs } from "../src/replay/replay-logs.js";
 import { accessLog, lineAt, logOf, randomLog, rules } from "./logs.js";
 
@@ -45,12 +45,12 @@ const bruteForce = {
 async function replayed(log: string, set: RuleSet): Promise<{ keys: string[]; allowed: boolean[] }> {
   const keys: string[] = [];
   const allowed: boolean[] = [];
-  await replayLogs([logOf(log)], set, {}, new Tally(), (replay) => {
-    replay.onDecision = (key, decision) => {
-      keys.push(key);
-      allowed.push(decision.allowed);
-    };
-  });
+  const replay = new Replay(set, {});
+  replay.onDecision = (key, decision) => {
+    keys.push(key);
+    allowed.push(decision.allowed);
+  };
+  await replayLogs([logOf(log)], set, {}, replay);
   return { keys, allowed };
 }
 

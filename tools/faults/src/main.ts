@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
 import { trials } from "./faults/faults.js";
-import { type Report, run } from "./faults/run.js";
-import { table } from "./faults/table.js";
+import { type Report, run, table } from "./faults/run.js";
 import { fuzzed } from "./fuzz/fuzz.js";
 import { tryTargets } from "./routing/differential.js";
 import { heapGrowth, leftBehind, type Sample, soak } from "./soak/soak.js";

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { trials } from "../src/faults/faults.js";
-import { type Report, run } from "../src/faults/run.js";
-import { table } from "../src/faults/table.js";
+import { type Report, run, table } from "../src/faults/run.js";
 
 /** One fault of each family. `npm run test:long` runs all. */
 const sample = [

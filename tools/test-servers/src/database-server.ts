@@ -1,11 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loopback, sparePort } from "./port.js";
+import { PrivateServer, started } from "./private-server.js";
 import { program } from "./programs.js";
-import { atExit, ServerProcess } from "./server-process.js";
-import { until } from "./until.js";
 
 /** Databases do not run as root. As root they get this user: nobody. */
 const nobody = 65_534;
@@ -30,101 +28,37 @@ interface Kind {
   readonly ready: string;
 }
 
-/** A private database server on 127.0.0.1 with its own folder. */
-export class DatabaseServer {
-  readonly host: string = loopback;
-  readonly port: number;
+/** A private database server. A restart brings it back with what it had on disk. */
+export class DatabaseServer extends PrivateServer {
   readonly #kind: Kind;
-  readonly #dir: string = mkdtempSync(join(tmpdir(), "floodgate-database-"));
-  readonly #forgetExit: () => void;
-  #process: ServerProcess | undefined;
 
-  private constructor(kind: Kind, port: number) {
-    this.port = port;
+  constructor(kind: Kind, port: number) {
+    super("Database", port);
     this.#kind = kind;
-    this.#forgetExit = atExit(() => this.#remove());
-    if (isRoot) chownSync(this.#dir, nobody, nobody);
-    for (const [name, text] of Object.entries(kind.files?.(this.#place) ?? {})) writeFileSync(join(this.#dir, name), text);
-    const [command, ...args] = [...asUser, ...(kind.init?.(this.#place) ?? [])];
-    if (kind.init !== undefined) execFileSync(command as string, args, { stdio: "pipe", cwd: this.#dir });
+    if (isRoot) chownSync(this.dir, nobody, nobody);
+    for (const [name, text] of Object.entries(kind.files?.(this) ?? {})) writeFileSync(join(this.dir, name), text);
+    const [command, ...args] = [...asUser, ...(kind.init?.(this) ?? [])];
+    if (kind.init !== undefined) execFileSync(command as string, args, { stdio: "pipe", cwd: this.dir });
   }
 
-  /** @throws Error with the end of its log if it does not start. */
-  static async start(kind: Kind): Promise<DatabaseServer> {
-    const server = new DatabaseServer(kind, await sparePort());
-    try {
-      await server.restart();
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
-    return server;
+  override start(): Promise<void> {
+    const command = [...asUser, program(this.#kind.program), ...this.#kind.args(this)];
+    return this.run(command, async () => this.log.includes(this.#kind.ready));
   }
+}
 
-  get #place(): Place {
-    return { dir: this.#dir, port: this.port };
-  }
-
-  get #log(): string {
-    return join(this.#dir, "log");
-  }
-
-  /** Kills the server like a crash (SIGKILL). `restart` brings it back with what it had on disk. */
-  async kill(): Promise<void> {
-    await this.#process?.kill();
-  }
-
-  /** Makes the server hang (SIGSTOP) until `resume`. */
-  pause(): void {
-    this.#process?.signal("SIGSTOP");
-  }
-
-  resume(): void {
-    this.#process?.signal("SIGCONT");
-  }
-
-  async restart(): Promise<void> {
-    await this.kill();
-    writeFileSync(this.#log, "");
-    const command = [...asUser, program(this.#kind.program), ...this.#kind.args(this.#place)];
-    const running = new ServerProcess(command[0] as string, command.slice(1), this.#log);
-    this.#process = running;
-    const log = (): string => readFileSync(this.#log, "utf8");
-    await until(`${this.#kind.program} answers`, async () => !running.running || log().includes(this.#kind.ready));
-    if (!running.running) throw new Error(`${this.#kind.program} ended. Its log ends with:\n${log().slice(-2000)}`);
-  }
-
-  async stop(): Promise<void> {
-    await this.kill();
-    this.#forgetExit();
-    this.#remove();
-  }
-
-  /** Synchronous, for use at exit. */
-  #remove(): void {
-    this.#process?.signal("SIGKILL");
-    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
-  }
+function startDatabase(kind: Kind): Promise<DatabaseServer> {
+  return started((port) => new DatabaseServer(kind, port));
 }
 
 /** A Postgres without a password: user and database are `postgres`. What it wrote outlives its process, but not the machine's. */
 export function startPostgres(): Promise<DatabaseServer> {
-  return DatabaseServer.start({
+  return startDatabase({
     program: "postgres",
     init: ({ dir }) => [program("initdb"), "--no-sync", "--username=postgres", "--auth=trust", `${dir}/data`],
     args: ({ dir, port }) => [
-      "-D",
-      `${dir}/data`,
-      "-p",
-      `${port}`,
-      "-h",
-      loopback,
-      "-k",
-      dir,
-      "-c",
-      "max_connections=200",
-      "-c",
-      "fsync=off",
+      ...["-D", `${dir}/data`, "-p", `${port}`, "-h", loopback, "-k", dir],
+      ...["-c", "max_connections=200", "-c", "fsync=off"],
     ],
     ready: "ready to accept connections",
   });
@@ -133,7 +67,7 @@ export function startPostgres(): Promise<DatabaseServer> {
 /** An etcd of one member. What it wrote outlives its process, but not the machine's. */
 export async function startEtcd(): Promise<DatabaseServer> {
   const peer = `http://${loopback}:${await sparePort()}`;
-  return DatabaseServer.start({
+  return startDatabase({
     program: "etcd",
     args: ({ dir, port }) => [
       `--data-dir=${dir}/data`,
@@ -150,7 +84,7 @@ export async function startEtcd(): Promise<DatabaseServer> {
 
 /** PgBouncer in transaction mode in front of a Postgres. */
 export function startPgBouncer(postgres: DatabaseServer): Promise<DatabaseServer> {
-  return DatabaseServer.start({
+  return startDatabase({
     program: "pgbouncer",
     files: ({ port }) => ({
       "pgbouncer.ini": `[databases]
@@ -171,7 +105,7 @@ default_pool_size = 4
 
 /** A MariaDB with the user `root` without a password, and the database `test`. */
 export function startMariadb(): Promise<DatabaseServer> {
-  return DatabaseServer.start({
+  return startDatabase({
     program: "mariadbd",
     init: ({ dir }) => [
       ...[program("mariadb-install-db"), "--no-defaults", `--datadir=${dir}/data`, "--auth-root-authentication-method=normal"],

@@ -1,7 +1,8 @@
 import { follows } from "./group.js";
-import { loopback, sparePort } from "./port.js";
+import { loopback } from "./port.js";
+import { started } from "./private-server.js";
 import { program } from "./programs.js";
-import { PortTakenError, type RedisConfig, RedisServer } from "./redis-server.js";
+import { type RedisConfig, RedisServer } from "./redis-server.js";
 import { until } from "./until.js";
 
 export interface RedisOptions {
@@ -31,17 +32,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 }
 
 /** Starts a server with exactly these directives. */
-export async function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
-  const binary = options.binary ?? program("redis-server");
-  for (;;) {
-    const server = new RedisServer(binary, options.port ?? (await sparePort()), options.config ?? {}, flags);
-    try {
-      await server.start();
-      return server;
-    } catch (error) {
-      await server.stop();
-      // Another process took the free port first: try the next.
-      if (!(error instanceof PortTakenError) || options.port !== undefined) throw error;
-    }
-  }
+export function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
+  const { binary = program("redis-server"), config = {}, port } = options;
+  return started((port) => new RedisServer(binary, port, config, flags), port);
 }

@@ -1,11 +1,8 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loopback, sparePort } from "./port.js";
+import { type EndSignal, PrivateServer, started } from "./private-server.js";
 import { program } from "./programs.js";
-import { atExit, type EndSignal, ServerProcess } from "./server-process.js";
-import { until } from "./until.js";
 
 /** Where a web server runs. */
 export interface WebServerPlace {
@@ -36,67 +33,26 @@ export interface WebServerKind {
   readonly endSignal?: EndSignal;
 }
 
-/** A private nginx, Caddy, HAProxy or Apache on 127.0.0.1 with its own folder. */
-export class WebServer {
-  readonly host: string = loopback;
-  readonly port: number;
-  /** Its folder: config, scripts and logs. */
-  readonly dir: string;
+/** A private nginx, Caddy, HAProxy or Apache. */
+export class WebServer extends PrivateServer {
   readonly #kind: WebServerKind;
-  readonly #process: ServerProcess;
-  readonly #forgetExit: () => void;
 
-  constructor(kind: WebServerKind, binary: string, port: number, options: WebServerOptions) {
-    this.port = port;
-    this.dir = mkdtempSync(join(tmpdir(), `floodgate-${kind.name.toLowerCase()}-`));
+  constructor(kind: WebServerKind, port: number, options: WebServerOptions) {
+    super(kind.name, port, kind.endSignal);
     this.#kind = kind;
-    this.#forgetExit = atExit(() => this.#remove());
     // Its workers may run as another user.
     chmodSync(this.dir, 0o755);
     const files = { ...options.files, ...kind.files(this, options.config(this)) };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(this.dir, name), text);
-    const { endSignal = "SIGKILL" } = kind;
-    this.#process = new ServerProcess(binary, kind.args(this), this.#log, { endSignal, env: kind.env?.(this) ?? {} });
   }
 
   get url(): string {
     return `http://${this.host}:${this.port}`;
   }
 
-  get pid(): number | undefined {
-    return this.#process.pid;
-  }
-
-  /** What it wrote to its log. */
-  get log(): string {
-    return existsSync(this.#log) ? readFileSync(this.#log, "utf8") : "";
-  }
-
-  /**
-   * Resolves when it answers.
-   * @throws Error with the end of its log if it ended.
-   */
-  async ready(): Promise<void> {
-    const { name } = this.#kind;
-    await until(`${name} answers on port ${this.port}`, async () => !this.#process.running || (await this.#kind.ready(this)));
-    if (!this.#process.running) throw new Error(`${name} ended. Its log ends with:\n${this.log.trim().split("\n").slice(-10).join("\n")}`);
-  }
-
-  /** Stops it permanently, and removes its folder. */
-  async stop(): Promise<void> {
-    await this.#process.kill();
-    this.#forgetExit();
-    this.#remove();
-  }
-
-  get #log(): string {
-    return join(this.dir, "log");
-  }
-
-  /** Synchronous, for use at exit. */
-  #remove(): void {
-    this.#process.end();
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
+  override start(): Promise<void> {
+    const { program: name, args, ready, env } = this.#kind;
+    return this.run([program(name), ...args(this)], () => ready(this), env?.(this));
   }
 }
 
@@ -104,20 +60,8 @@ export class WebServer {
  * Starts a web server on a spare port, and resolves when it answers. It ends with this process at the latest.
  * @throws Error with its log if it does not start.
  */
-export async function startWebServer(kind: WebServerKind, options: WebServerOptions): Promise<WebServer> {
-  const binary = program(kind.program);
-  for (;;) {
-    const server = new WebServer(kind, binary, await sparePort(), options);
-    try {
-      await server.ready();
-      return server;
-    } catch (error) {
-      // Another process took the free port first: try the next.
-      const taken = /address already in use|cannot bind socket/i.test(server.log);
-      await server.stop();
-      if (!taken) throw error;
-    }
-  }
+export function startWebServer(kind: WebServerKind, options: WebServerOptions): Promise<WebServer> {
+  return started((port) => new WebServer(kind, port, options));
 }
 
 /** The body of a 200 answer on a Unix socket; undefined for another status. */

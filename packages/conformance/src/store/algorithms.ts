@@ -34,30 +34,30 @@ interface Judged<P> {
   readonly rules: (policy: P) => Rules<unknown>;
   /** See `mostIn`. */
   readonly mostIn: (policy: P, fromMs: number, stretchMs: number, owing: boolean) => bigint;
-  /** The units that a bucket regains (or drains) each `every`, and a window regains each window. */
-  readonly amountOf: (policy: P) => number;
   /** Two plans combined: the larger quota and amount, and the larger of what else differs. */
   readonly larger: (a: P, b: P, quota: number, amount: number) => P;
   /** Small policies of all options. */
   readonly small: fc.Arbitrary<P>;
-  readonly variants: readonly Variant[];
+  readonly variants: readonly VariantOf[];
 }
 
-/** One way to count. */
-export interface Variant {
+/** One way to count, as it is written here. */
+interface VariantOf {
   readonly name: string;
   /** A policy that allows `quota` at once, and `amount` more each `every` (a window: the quota). */
   readonly of: (quota: number, amount: number, every: Duration) => Policy;
   /**
    * A time for plans that share a count. A bucket's rates share no factor with it, so all plans use the same fraction of a unit, and a
-   * change of plan rounds nothing.
+   * change of plan rounds nothing. Default: a second.
    */
-  readonly every: Duration;
+  readonly every?: Duration;
   /** A policy that counts apart from those. */
   readonly other: (quota: number) => Policy;
-  /** What remains of `quota` after another plan, with the quota `before`, took `taken`. */
-  readonly left: (quota: number, taken: number, before: number) => number;
+  /** What remains of `quota` after another plan, with the quota `before`, took `taken`. Default: what was not taken. */
+  readonly left?: (quota: number, taken: number, before: number) => number;
 }
+
+export type Variant = Required<VariantOf>;
 
 const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
 const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
@@ -76,16 +76,13 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     rules: ({ limit, windowMs }) => fixedWindowRules(limit, windowMs),
     mostIn: ({ limit, windowMs }, fromMs, stretchMs) =>
       BigInt(limit) * BigInt(Math.floor((fromMs + stretchMs) / windowMs) - Math.floor(fromMs / windowMs) + 1),
-    amountOf: ({ limit }) => limit,
     larger: ({ windowMs }, _, limit) => fixedWindow({ limit, window: ms(windowMs) }),
     small: fc.record({ limit: quota, window: time }).map(fixedWindow),
     variants: [
       {
         name: "fixed window",
         of: (limit, _, window) => fixedWindow({ limit, window }),
-        every: 1000,
         other: (limit) => fixedWindow({ limit, window: 2000 }),
-        left: untaken,
       },
     ],
   },
@@ -95,7 +92,6 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       const { of } = calendarOf(policy);
       return BigInt(policy.limit) * BigInt(of(fromMs + stretchMs) - of(fromMs) + 1);
     },
-    amountOf: ({ limit }) => limit,
     larger: ({ per, timeZone, startsOn }, _, limit) =>
       calendarWindow({ limit, per, timeZone, ...(startsOn !== undefined && { startsOn }) }),
     small: fc
@@ -113,25 +109,20 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       {
         name: "calendar window",
         of: (limit) => calendarWindow({ limit, per: "hour", timeZone: "Etc/GMT-5" }),
-        every: 1000,
         other: (limit) => calendarWindow({ limit, per: "hour" }),
-        left: untaken,
       },
     ],
   },
   "sliding-window-log": {
     rules: logRules,
     mostIn: ({ limit, windowMs }, _, stretchMs) => BigInt(limit) * BigInt(Math.floor(stretchMs / windowMs) + 1),
-    amountOf: ({ limit }) => limit,
     larger: (a, b, limit) => slidingWindowLog({ limit, window: ms(a.windowMs), countRejected: a.countRejected && b.countRejected }),
     small: fc.record({ limit: quota, window: time, countRejected: fc.boolean() }).map(slidingWindowLog),
     variants: [
       {
         name: "sliding log",
         of: (limit, _, window) => slidingWindowLog({ limit, window }),
-        every: 1000,
         other: (limit) => slidingWindowLog({ limit, window: 2000 }),
-        left: untaken,
       },
     ],
   },
@@ -143,7 +134,6 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       const last = Math.floor((fromMs + stretchMs) / bucketMs);
       return BigInt(limit) * BigInt(Math.floor((last - first) / (strict ? buckets + 1 : buckets)) + 1);
     },
-    amountOf: ({ limit }) => limit,
     larger: ({ windowMs, buckets, strict }, other, limit) =>
       slidingWindowCounter({ limit, window: ms(windowMs), buckets, strict: strict && other.strict }),
     small: fc
@@ -155,23 +145,17 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       {
         name: "sliding counter",
         of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4 }),
-        every: 1000,
         other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
-        left: untaken,
       },
       {
         name: "strict sliding counter",
         of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4, strict: true }),
-        every: 1000,
         other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
-        left: untaken,
       },
       {
         name: "two counters",
         of: (limit, _, window) => slidingWindowCounter({ limit, window }),
-        every: 1000,
         other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 2 }),
-        left: untaken,
       },
     ],
   },
@@ -181,7 +165,6 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       if (style === "smooth") return BigInt(capacity) + flowed(refill, everyMs, stretchMs);
       return mostByInterval(capacity, owing ? refill : Math.min(refill, capacity), stretchMs / everyMs);
     },
-    amountOf: ({ refill }) => refill,
     larger: ({ everyMs, style }, _, capacity, refill) => tokenBucket({ capacity, refill, every: ms(everyMs), style }),
     small: fc
       .record({ capacity: quota, refill: amount, every: time, style: fc.constantFrom("smooth" as const, "interval" as const) })
@@ -206,7 +189,6 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
   "leaky-bucket": {
     rules: queueRules,
     mostIn: ({ capacity, leak, everyMs }, _, stretchMs) => BigInt(capacity) + flowed(leak, everyMs, stretchMs),
-    amountOf: ({ leak }) => leak,
     larger(a, b, capacity, leak) {
       const maxDelayMs = Math.max(a.maxDelayMs, b.maxDelayMs);
       return leakyBucket({ capacity, leak, every: ms(a.everyMs), ...(Number.isFinite(maxDelayMs) ? { maxDelayMs } : {}) });
@@ -221,14 +203,12 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
         of: (capacity, leak, every) => leakyBucket({ capacity, leak, every, maxDelayMs: 2 ** 31 - 1 }),
         every: "997ms",
         other: (capacity) => leakyBucket({ capacity, leak: 5, every: "1001ms" }),
-        left: untaken,
       },
     ],
   },
   gcra: {
     rules: ({ burst, limit, windowMs }) => smoothRules(burst, limit, windowMs),
     mostIn: ({ burst, limit, windowMs }, _, stretchMs) => BigInt(burst) + flowed(limit, windowMs, stretchMs),
-    amountOf: ({ limit }) => limit,
     larger: ({ windowMs }, _, burst, limit) => gcra({ burst, limit, window: ms(windowMs) }),
     small: fc.record({ limit: quota, window: time, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
     variants: [
@@ -244,16 +224,13 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
   concurrency: {
     rules: slotRules,
     mostIn: ({ limit, holdMs }, _, stretchMs) => BigInt(limit) * BigInt(Math.floor(stretchMs / holdMs) + 1),
-    amountOf: ({ limit }) => limit,
     larger: ({ holdMs }, _, limit) => concurrency({ limit, hold: ms(holdMs) }),
     small: fc.record({ limit: quota, hold: time }).map(concurrency),
     variants: [
       {
         name: "concurrency",
         of: (limit, _, hold) => concurrency({ limit: Math.min(limit, 10_000), hold }),
-        every: 1000,
         other: (limit) => concurrency({ limit, hold: 2000 }),
-        left: untaken,
       },
     ],
   },
@@ -268,7 +245,9 @@ export function isWindow({ algorithm }: Policy): boolean {
 }
 
 /** Every way to count. */
-export const variants: readonly Variant[] = all.flatMap(({ variants }) => variants);
+export const variants: readonly Variant[] = all.flatMap(({ variants }) =>
+  variants.map((variant) => ({ every: 1000, left: untaken, ...variant })),
+);
 
 /** Small policies of every algorithm. A token bucket counts in two ways, so it stands for two. */
 export const policies: fc.Arbitrary<Policy> = fc.oneof(
@@ -293,7 +272,7 @@ export function largestOf(plans: readonly Policy[]): Policy {
 
 /** The units that a bucket regains (or drains) each `every`, and a window regains each window. */
 export function amountOf(policy: Policy): number {
-  return judgedOf(policy).amountOf(policy);
+  return "refill" in policy ? policy.refill : "leak" in policy ? policy.leak : policy.limit;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import { parseDuration } from "@floodgate/core";
 import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
-import { Tally } from "../read/tally.js";
+import type { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
 import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { parsePolicy } from "./policy-text.js";
@@ -46,19 +46,18 @@ export async function compare(sources: readonly LogSource[], texts: readonly str
   const policies = new Map(texts.map((text, i) => [`policy ${i + 1}`, parsePolicy(text)]));
   const spans = [...policies.values()].map(({ spanMs }) => spanMs);
   const windowMs = options.window === undefined ? Math.max(...spans) : parseDuration(options.window, "window");
-  const tally = new Tally();
-  const { replay, meter } = await measureTrial(sources, policies, options, tally, windowMs);
+  const { replay, meter } = await measureTrial(sources, policies, options, windowMs);
   const top = options.top ?? 10;
   const compared = [...policies.values()].map((policy, i): ComparedPolicy => {
     return { text: texts[i] as string, policy, ...withNames(meter.measure(top, i), replay) };
   });
   return {
-    ...summaryOf(tally),
+    ...summaryOf(replay.tally),
     windowMs,
     by: options.by ?? "ip",
     policies: compared,
     differing: differingClients(meter, texts.length, top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
-    notes: [...unmatched(tally, compared, options), ...notesOf(trialRule(policies, options), options, tally, replay, compared)],
+    notes: [...unmatched(replay.tally, compared, options), ...notesOf(trialRule(policies, options), options, replay, compared)],
   };
 }
 

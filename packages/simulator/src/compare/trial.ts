@@ -2,9 +2,8 @@ import { createLimiter, type Decision, FloodgateError, type Policy } from "@floo
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { mostPolicies, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
-import type { Tally } from "../read/tally.js";
-import type { Replay } from "../replay/replay.js";
-import { defaultMaxClients, type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
+import { defaultMaxClients, Replay } from "../replay/replay.js";
+import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
 
 /** Which requests policies are tried on, and whom they count. */
 export interface TrialOptions {
@@ -33,30 +32,23 @@ export async function replayTrial(
   sources: readonly LogSource[],
   policies: ReadonlyMap<string, Policy>,
   options: TrialOptions & ReplayOptions,
-  tally: Tally,
   onDecisions: OnDecisions,
   onOther: (type: "exempt" | "missing-key") => void = () => undefined,
 ): Promise<Replay> {
   const set = trialRule(policies, options);
-  return replayLogs(
-    sources,
-    set,
-    options,
-    tally,
-    (replay) => {
-      const { store } = replay;
-      const others = [...policies].slice(1).map(([name, policy]) => createLimiter({ name, policy, store }));
-      replay.onDecision = (key, decision) => {
-        const decisions = [decision];
-        for (const { limit } of others) decisions.push(store.consume(limit, key, decision.cost));
-        onDecisions(key, replay.nowMs, decisions);
-      };
-      replay.onEvent = (event) => {
-        if (event.type === "exempt" || event.type === "missing-key") onOther(event.type);
-      };
-    },
-    policies.size,
-  );
+  const replay = new Replay(set, options, policies.size);
+  const { store } = replay;
+  const others = [...policies].slice(1).map(([name, policy]) => createLimiter({ name, policy, store }));
+  replay.onDecision = (key, decision) => {
+    const decisions = [decision];
+    for (const { limit } of others) decisions.push(store.consume(limit, key, decision.cost));
+    onDecisions(key, replay.nowMs, decisions);
+  };
+  replay.onEvent = (event) => {
+    if (event.type === "exempt" || event.type === "missing-key") onOther(event.type);
+  };
+  await replayLogs(sources, set, options, replay);
+  return replay;
 }
 
 /**
@@ -68,7 +60,6 @@ export async function measureTrial(
   sources: readonly LogSource[],
   policies: ReadonlyMap<string, Policy>,
   options: TrialOptions & ReplayOptions,
-  tally: Tally,
   windowMs?: number,
 ): Promise<{ replay: Replay; meter: RuleMeter }> {
   if (policies.size < 1 || policies.size > mostPolicies) {
@@ -85,7 +76,6 @@ export async function measureTrial(
     sources,
     policies,
     options,
-    tally,
     (key, nowMs, decisions) => meter.add(key, nowMs, decisions),
     (type) => meter.count(type),
   );

@@ -3,10 +3,9 @@ import type { RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { ReorderBuffer } from "../read/reorder.js";
 import { LogReader } from "../read/requests.js";
-import { Tally } from "../read/tally.js";
 import { Replay } from "../replay/replay.js";
-import { defaultMaxClients, readingOf } from "../replay/replay-logs.js";
-import { Meters, type SimulateOptions, type Simulation, simulationOf } from "../simulate.js";
+import { readingOf } from "../replay/replay-logs.js";
+import { measuring, type SimulateOptions, type Simulation, simulationOf } from "../simulate.js";
 import { type Growing, GrowingStream } from "./tail.js";
 
 export interface FollowOptions extends SimulateOptions {
@@ -27,13 +26,11 @@ export interface FollowOptions extends SimulateOptions {
  */
 export async function follow(logs: readonly Growing[], set: RuleSet, options: FollowOptions = {}): Promise<Simulation> {
   const { signal, settleMs = 1000, pollMs = 250, onLook } = options;
-  const tally = new Tally();
-  const meters = new Meters(options);
-  const replay = new Replay(set, options, options.maxClients ?? defaultMaxClients, tally);
-  meters.measure(replay);
+  const replay = new Replay(set, options);
+  const meters = measuring(replay, options);
   const reading = readingOf(set, options);
   const buffer = new ReorderBuffer(reading.reorder, reading.keeps);
-  const readers = logs.map(({ name }) => new LogReader(name, reading, tally, buffer));
+  const readers = logs.map(({ name }) => new LogReader(name, reading, replay.tally, buffer));
   const decide = (requests: readonly LogRequest[]): void => {
     for (const request of requests) replay.decide(request);
   };
@@ -41,7 +38,7 @@ export async function follow(logs: readonly Growing[], set: RuleSet, options: Fo
     for (const reader of readers) decide(reader.decideFormat());
     decide(buffer.takeAll());
   };
-  const now = (): Simulation => simulationOf(set, options, tally, replay, meters);
+  const now = (): Simulation => simulationOf(set, options, replay, meters);
   try {
     let quietMs = 0;
     while (signal?.aborted !== true) {

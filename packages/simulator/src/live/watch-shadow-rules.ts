@@ -1,9 +1,9 @@
 import { type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { inventory } from "@floodgate/core/rules";
 import { RuleMeter } from "../measure/rule-meter.js";
-import { count } from "../print/numbers.js";
 import { Tally } from "../read/tally.js";
-import { defaultMaxClients } from "../replay/replay-logs.js";
+import { unmeasuredNote } from "../replay/notes.js";
+import { defaultMaxClients } from "../replay/replay.js";
 import { measuredRule, type SimulatedRule, type Simulation, summaryOf } from "../simulate.js";
 
 export interface WatchOptions {
@@ -79,19 +79,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       const by = words?.rule?.key ?? "its key";
       return [{ ...measuredRule(name, policy, meter, { top }), ...others.get(name), mode: "shadow", by }];
     });
-    const unmeasured = Math.max(0, ...measured.map((rule) => rule.unmeasured));
-    return {
-      ...summaryOf(requests.tally),
-      rules: measured,
-      rejected: 0,
-      failed: {},
-      notes:
-        unmeasured === 0
-          ? []
-          : [
-              `There are more clients than maxClients. ${count(unmeasured, "request")} of the others ${unmeasured === 1 ? "was" : "were"} counted, but these clients were not measured.`,
-            ],
-    };
+    return { ...summaryOf(requests.tally), rules: measured, rejected: 0, failed: {}, notes: unmeasuredNote(measured, "maxClients") };
   };
   return { simulation, stop };
 }

@@ -1,6 +1,5 @@
 import { formatDuration, type RuleSet } from "@floodgate/core/rules";
 import { count, number } from "../print/numbers.js";
-import type { Tally } from "../read/tally.js";
 import { type AppFields, appNames, type Replay } from "./replay.js";
 
 /** Why lines were skipped: of one line, and of several. */
@@ -15,10 +14,10 @@ const skips = {
 export function notesOf(
   set: RuleSet,
   fields: AppFields & { readonly maxClients?: number | undefined },
-  tally: Tally,
   replay: Replay,
   rules: readonly { readonly unmeasured: number }[],
 ): string[] {
+  const { tally } = replay;
   const notes = [...tally.problems];
   for (const [why, [one, several]] of Object.entries(skips)) {
     const skipped = tally.skipped[why as keyof typeof skips];
@@ -60,16 +59,20 @@ export function notesOf(
       `${count(named, "client")} ${named === 1 ? "has" : "have"} a name instead of an IP address. Each name counts as an address of its own.`,
     );
   }
-  const unmeasured = Math.max(0, ...rules.map(({ unmeasured }) => unmeasured));
-  if (unmeasured > 0) {
-    notes.push(
-      `There are more clients than --max-clients. ${count(unmeasured, "request")} of the others ${unmeasured === 1 ? "was" : "were"} counted, but these clients were not measured.`,
-    );
-  }
+  notes.push(...unmeasuredNote(rules, "--max-clients"));
   if (replay.store.evictions > 0) {
     notes.push(`The store was full and dropped ${count(replay.store.evictions, "count")}, so more would be limited. Raise --max-clients.`);
   }
   return [...notes, ...replay.warnings];
+}
+
+/** Says so if some clients were not measured. */
+export function unmeasuredNote(rules: readonly { readonly unmeasured: number }[], option: string): string[] {
+  const unmeasured = Math.max(0, ...rules.map((rule) => rule.unmeasured));
+  if (unmeasured === 0) return [];
+  return [
+    `There are more clients than ${option}. ${count(unmeasured, "request")} of the others ${unmeasured === 1 ? "was" : "were"} counted, but these clients were not measured.`,
+  ];
 }
 
 const failed: Readonly<Record<string, (times: number) => string>> = {

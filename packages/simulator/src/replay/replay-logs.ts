@@ -6,7 +6,7 @@ import type { Kept } from "../read/reorder.js";
 import type { ReadOptions } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
-import { type AppFields, appNames, headersOf, Replay } from "./replay.js";
+import { type AppFields, appNames, headersOf, type Replay } from "./replay.js";
 
 export interface ReplayOptions extends AppFields {
   /** The name of the log's format, or a pattern in the syntax of nginx's `log_format`. Default: found out for each log. */
@@ -21,29 +21,15 @@ export interface ReplayOptions extends AppFields {
   readonly onProgress?: ((bytes: number, lines: number) => void) | undefined;
 }
 
-export const defaultMaxClients = 1_000_000;
 const defaultReorder = 10_000;
 /** Requests out of order are told in a note up to this many, or up to this share of all. Above both, the numbers would be wrong. */
 const mostLate = 100;
 const mostLateShare = 0.01;
 
-/**
- * Replays logs.
- * @param begin called before the first request. It sets who hears of decisions and events.
- * @param keysPerClient how many keys the store may hold for each client. Default: as many as the rules need.
- */
-export async function replayLogs(
-  sources: readonly LogSource[],
-  set: RuleSet,
-  options: ReplayOptions,
-  tally: Tally,
-  begin: (replay: Replay) => void,
-  keysPerClient?: number,
-): Promise<Replay> {
-  const maxClients = options.maxClients ?? defaultMaxClients;
-  const replay = new Replay(set, options, maxClients, tally, keysPerClient);
+/** Replays logs, and closes the replay. */
+export async function replayLogs(sources: readonly LogSource[], set: RuleSet, options: ReplayOptions, replay: Replay): Promise<void> {
   const reading = readingOf(set, options);
-  begin(replay);
+  const { tally } = replay;
   try {
     for await (const batch of readLogs(sources, reading, tally)) {
       for (const request of batch) replay.decide(request);
@@ -54,7 +40,6 @@ export async function replayLogs(
   } finally {
     replay.close();
   }
-  return replay;
 }
 
 /** @throws FloodgateError if too many requests came after later ones. */

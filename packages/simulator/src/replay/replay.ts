@@ -12,7 +12,7 @@ import {
 } from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
-import type { Tally } from "../read/tally.js";
+import { Tally } from "../read/tally.js";
 import { Clients } from "./clients.js";
 import { logReader, namedFields } from "./reader.js";
 
@@ -32,12 +32,16 @@ export interface AppFields {
 /** Called with a key, as text, and what a rule decided. The name of the rule is that of the decision. */
 export type OnDecision = (key: string, decision: Decision) => void;
 
+export const defaultMaxClients = 1_000_000;
+
 /** The most keys that a memory store can hold. */
 const mostKeys = 2 ** 23;
 
 /** Decides the requests of a log as a middleware with these rules would have, each at its own time. */
 export class Replay {
   readonly clients: Clients;
+  /** What was read of the logs. */
+  readonly tally: Tally = new Tally();
   readonly store: MemoryStore;
   /** How many requests would have been rejected. */
   rejected = 0;
@@ -55,11 +59,17 @@ export class Replay {
   /** Names of fields and headers that the rules need and no log has. */
   readonly unknownFields: Set<string> = new Set();
   readonly #limit: RateLimit<LogRequest>;
-  readonly #tally: Tally;
 
-  /** @throws FloodgateError if a rule is invalid. */
-  constructor(set: RuleSet, options: AppFields, maxClients: number, tally: Tally, keysPerClient: number = storedPerClient(set)) {
-    this.#tally = tally;
+  /**
+   * @param keysPerClient how many keys the store may hold for each client. Default: as many as the rules need.
+   * @throws FloodgateError if a rule is invalid.
+   */
+  constructor(
+    set: RuleSet,
+    options: AppFields & { readonly maxClients?: number | undefined },
+    keysPerClient: number = storedPerClient(set),
+  ) {
+    const { maxClients = defaultMaxClients, ipv6Prefix = 56, keySecret } = options;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
     this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * keysPerClient), clock });
@@ -68,7 +78,6 @@ export class Replay {
       else this.onEvent(event);
     };
     const rules = { current: set, subscribe: () => () => undefined };
-    const { ipv6Prefix = 56, keySecret } = options;
     const app = { ...appOptions(set, options, this.unknownFields), ipv6Prefix, ...(keySecret === undefined ? {} : { keySecret }) };
     const reader = logReader(this.clients, new Set(headersOf(set)), this.unknownFields);
     this.rules = new RuleExplainer("simulate", set, app, reader).all;
@@ -81,7 +90,7 @@ export class Replay {
   /** Decides a request. */
   decide(request: LogRequest): void {
     const { timeMs } = request;
-    const tally = this.#tally;
+    const { tally } = this;
     if (timeMs >= this.nowMs) this.nowMs = timeMs;
     else {
       tally.late++;

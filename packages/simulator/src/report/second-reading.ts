@@ -1,10 +1,9 @@
 import type { RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
-import { Tally } from "../read/tally.js";
 import type { Clients } from "../replay/clients.js";
 import { Replay } from "../replay/replay.js";
-import { defaultMaxClients, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import type { BurstWatch } from "./burst.js";
 import type { Timeline } from "./contract.js";
 import type { Lane } from "./lanes.js";
@@ -39,11 +38,10 @@ export async function secondReading(
   tried: readonly Tried[],
   { startMs, stepMs }: Timeline,
 ): Promise<Clients> {
-  const maxClients = options.maxClients ?? defaultMaxClients;
   const first = startMs / stepMs;
   let interval = 0;
   const byName = new Map(tried.map((each) => [each.rule.name, each]));
-  const replay = new Replay(set, options, maxClients, new Tally());
+  const replay = new Replay(set, options);
   replay.onDecision = (key, { name, cost }) => {
     const { needs, rankOf, lanes, burst } = byName.get(name) as Tried;
     if (lanes.length === 0) return;
@@ -57,8 +55,8 @@ export async function secondReading(
       lane.decide(rank, replay.nowMs, cost, interval);
     }
   };
-  const worlds = tried.some((each) => each.worlds.length > 0) ? new Worlds(set, options, maxClients, tried) : undefined;
-  for await (const batch of readLogs(sources, readingOf(set, options), new Tally())) {
+  const worlds = tried.some((each) => each.worlds.length > 0) ? new Worlds(set, options, tried) : undefined;
+  for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
     for (const request of batch) {
       interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
       replay.decide(request);
@@ -76,12 +74,12 @@ class Worlds {
   /** What the clients of the current request need of each rule. */
   readonly #needs: Float64Array;
 
-  constructor(set: RuleSet, options: ReplayOptions, maxClients: number, tried: readonly Tried[]) {
+  constructor(set: RuleSet, options: ReplayOptions, tried: readonly Tried[]) {
     this.#tried = tried;
     this.#needs = new Float64Array(tried.length);
     const numbers = new Map(tried.map(({ rule }, i) => [rule.name, i]));
     const rules = tried.map(({ rule }) => rule);
-    this.#replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
+    this.#replay = new Replay(withoutLimits(set, rules), options);
     this.#replay.onDecision = (key, { name, cost }) => {
       const number = numbers.get(name) as number;
       const { rule, needs, burst, worlds } = tried[number] as Tried;

@@ -1,9 +1,8 @@
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
-import { Tally } from "../read/tally.js";
-import { Replay } from "../replay/replay.js";
-import { defaultMaxClients, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { defaultMaxClients, Replay } from "../replay/replay.js";
+import { type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
 import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
@@ -67,7 +66,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   const beside = rules.map(() => new Set<number>());
   let isUncertain = false;
   let met: number[] = [];
-  const replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
+  const replay = new Replay(withoutLimits(set, rules), options);
   replay.onEvent = (event) => {
     if (event.type === "missing-key") isUncertain = true;
   };
@@ -76,7 +75,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
     needs[rule]?.see(key, decision, replay.nowMs);
     met.push(rule);
   };
-  for await (const batch of readLogs(sources, readingOf(set, options), new Tally())) {
+  for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
     for (const request of batch) {
       met = [];
       replay.decide(request);
@@ -99,7 +98,7 @@ function mayReject({ isShadow, hasMore, policy }: SurveyedRule, needs: Needs, ma
 }
 
 function surveyedRules(set: RuleSet, options: SurveyOptions): SurveyedRule[] {
-  const replay = new Replay(set, options, 1, new Tally());
+  const replay = new Replay(set, { ...options, maxClients: 1 });
   try {
     return replay.rules.map((rule, i) => {
       const { ban, plans } = set.rules[i] as PlainRule;
@@ -135,9 +134,9 @@ async function replayedUnderLimits(
       const kept = fitting(policies, rule.policy, descending);
       return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
     }
-    const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options, maxClients));
+    const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options));
     const alone = new Needs(rule.policy, maxClients);
-    const replay = replayWith(set, plain, withoutLimit(plain, rule.policy), options, maxClients, (key, decision, nowMs) =>
+    const replay = replayWith(set, plain, withoutLimit(plain, rule.policy), options, (key, decision, nowMs) =>
       alone.see(key, decision, nowMs),
     );
     return { ...tried, worlds, withoutLimit: { needs: alone, replay } };

@@ -1,8 +1,8 @@
 import type { Decision, Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
-import { Tally } from "../read/tally.js";
-import { type AppFields, Replay } from "../replay/replay.js";
+import { defaultMaxClients, Replay } from "../replay/replay.js";
+import type { ReplayOptions } from "../replay/replay-logs.js";
 import type { LaneCounts } from "./lanes.js";
 import { policyWords } from "./policies.js";
 
@@ -18,10 +18,11 @@ export class World implements LaneCounts {
   readonly #touched = new Set<string>();
   #interval = 0;
 
-  constructor(set: RuleSet, rule: PlainRule, policy: Policy, intervals: number, options: AppFields, maxClients: number) {
+  constructor(set: RuleSet, rule: PlainRule, policy: Policy, intervals: number, options: ReplayOptions) {
+    const { maxClients = defaultMaxClients } = options;
     this.policy = policy;
     this.limitedAt = new Uint32Array(intervals);
-    this.#replay = replayWith(set, rule, withPolicy(rule, policy), options, maxClients, (key, { allowed }) => {
+    this.#replay = replayWith(set, rule, withPolicy(rule, policy), options, (key, { allowed }) => {
       if (allowed) return;
       this.limited++;
       (this.limitedAt[this.#interval] as number)++;
@@ -48,12 +49,11 @@ export function replayWith(
   set: RuleSet,
   rule: PlainRule,
   changed: PlainRule,
-  options: AppFields,
-  maxClients: number,
+  options: ReplayOptions,
   onDecision: (key: string, decision: Decision, nowMs: number) => void,
 ): Replay {
   const rules = set.rules.map((each) => (each === rule ? changed : each));
-  const replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
+  const replay = new Replay({ ...set, rules }, options);
   replay.onDecision = (key, decision) => {
     if (decision.name === rule.name) onDecision(key, decision, replay.nowMs);
   };

@@ -5,9 +5,8 @@ import { measureTrial, replayTrial, type TrialOptions, trialRule } from "../comp
 import type { RuleMeasure } from "../measure/rule-meter.js";
 import { WindowSums } from "../measure/window-sums.js";
 import type { LogSource } from "../read/source.js";
-import { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
-import { defaultMaxClients } from "../replay/replay-logs.js";
+import { defaultMaxClients } from "../replay/replay.js";
 import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { Peaks, usedOf } from "./peaks.js";
 import { leastValue, type Quantile } from "./quantile.js";
@@ -75,12 +74,11 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
       `suggest: ${once.name} can be read only once, but it is read three times. Write it to a file first.`,
     );
   }
-  const tally = new Tally();
   const base = { windowMs, window, rate: 0 };
   const counted: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter"];
-  const windows = await needsOf(sources, counted, base, [windowMs, ...rateWindowsMs], options, tally);
+  const { peaks: windows, requests } = await needsOf(sources, counted, base, [windowMs, ...rateWindowsMs], options);
   if (windows.clients === 0) {
-    const what = match === undefined || tally.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
+    const what = match === undefined || requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
     throw new FloodgateError("FLOODGATE_INVALID_OPTION", `suggest: the logs have no request ${what}.`);
   }
   const needs = new Map<AlgorithmName, Quantile>();
@@ -90,23 +88,23 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   need([...counted, "sliding-window-log"], windows);
   const rate = Math.max(1, (needs.get("sliding-window-log") as Quantile).value);
   const flowing: readonly AlgorithmName[] = ["token-bucket", "leaky-bucket", "gcra"];
-  need(flowing, await needsOf(sources, flowing, { ...base, rate }, [], options, new Tally()));
+  need(flowing, (await needsOf(sources, flowing, { ...base, rate }, [], options)).peaks);
   const suggested = new Map<AlgorithmName, Readonly<Record<string, number | string>>>();
   for (const [algorithm, { value }] of needs) suggested.set(algorithm, optionsFor(algorithm, Math.max(1, value), rate, window));
   const policies = new Map([...suggested].map(([algorithm, own]) => [algorithm, toPolicy("suggest", { algorithm, ...own })]));
-  const { replay, meter } = await measureTrial(sources, policies, options, new Tally());
+  const { replay, meter } = await measureTrial(sources, policies, options);
   const rules = [...policies].map(([algorithm, policy], i): SuggestedRule => {
     const measure = meter.measure(options.top ?? 10, i);
     const need = needs.get(algorithm) as Quantile;
     return { algorithm, options: suggested.get(algorithm) as SuggestedRule["options"], policy, need, ...withNames(measure, replay) };
   });
   return {
-    ...summaryOf(tally),
+    ...summaryOf(replay.tally),
     ...{ touch, window, by, match },
     clients: windows.clients,
     rates: ratesOf(windows, counted.length + 1),
     rules,
-    notes: notesOf(trialRule(policies, options), options, tally, replay, rules),
+    notes: notesOf(trialRule(policies, options), options, replay, rules),
   };
 }
 
@@ -122,8 +120,7 @@ async function needsOf(
   { windowMs, window, rate }: { readonly windowMs: number; readonly window: string; readonly rate: number },
   lengths: readonly number[],
   options: SuggestOptions,
-  tally: Tally,
-): Promise<Peaks> {
+): Promise<{ peaks: Peaks; requests: number }> {
   const limit = Math.min(1e9, Math.floor(unlimited / windowMs));
   // No queue may hold a request for longer than a timer can.
   const longest = Math.min(limit, Math.max(1, Math.floor(((2 ** 31 - 1) * rate) / windowMs)));
@@ -133,7 +130,7 @@ async function needsOf(
     const most = algorithm === "leaky-bucket" ? longest : limit;
     return [algorithm, toPolicy("suggest", { algorithm, ...optionsFor(algorithm, most, rate, window) })];
   });
-  await replayTrial(sources, new Map(policies), options, tally, (key, nowMs, decisions) => {
+  const { tally } = await replayTrial(sources, new Map(policies), options, (key, nowMs, decisions) => {
     const client = peaks.clientOf(key);
     if (client < 0) return;
     for (let i = 0; i < decisions.length; i++) peaks.see(client, i, usedOf(decisions[i] as Decision));
@@ -141,7 +138,7 @@ async function needsOf(
     sums.add(client, nowMs, (decisions[0] as Decision).cost);
     for (let i = 0; i < lengths.length; i++) peaks.see(client, algorithms.length + i, sums.sum(client, i));
   });
-  return peaks;
+  return { peaks, requests: tally.requests };
 }
 
 function ratesOf(peaks: Peaks, column: number): RateDistribution[] {

@@ -7,20 +7,37 @@ export interface Run {
   readonly firstKey: string;
 }
 
-/** What the store needs from a client library. The client belongs to the user: it is never closed or reconfigured. */
-export interface RedisClient {
+/**
+ * What the store needs from a client library. The client belongs to the user: it is never closed or reconfigured. What is not abstract is right
+ * for a single server.
+ */
+export abstract class RedisClient {
   /** The number of its database and what it writes before each key: processes with the same ones have the same keys. */
-  readonly place: { readonly database: number; readonly keyPrefix: string };
+  get place(): { readonly database: number; readonly keyPrefix: string } {
+    return { database: 0, keyPrefix: "" };
+  }
+
   /** Whether all keys of a run must be in one slot. */
-  readonly isCluster: boolean;
+  readonly isCluster: boolean = false;
+
   /** Whether a command is sent at once. A command in the library's offline queue may be sent long after its deadline. */
-  readonly isReady: boolean;
+  abstract get isReady(): boolean;
+
   /** Connects a lazy client. Returns the problem if the client can never become ready by itself. */
-  wake(): string | undefined;
+  wake(): string | undefined {
+    return undefined;
+  }
+
   /** Sends runs to one server, in one write if the library can. Returns a promise for each reply. */
-  send(runs: readonly Run[]): Promise<unknown>[];
+  abstract send(runs: readonly Run[]): Promise<unknown>[];
+
   /** The slot of a key; 0 without a Cluster. */
-  slotOf(key: string): number;
+  slotOf(_key: string): number {
+    return 0;
+  }
+
   /** The address of the server of a slot; "" if there is only one or none is known yet. */
-  serverOf(slot: number): string;
+  serverOf(_slot: number): string {
+    return "";
+  }
 }

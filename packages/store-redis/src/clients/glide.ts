@@ -1,5 +1,5 @@
 import calculateSlot from "cluster-key-slot";
-import type { RedisClient, Run } from "./client.js";
+import { RedisClient, type Run } from "./client.js";
 
 /** The used part of a `GlideClient` or `GlideClusterClient` of Valkey GLIDE 2. */
 export interface Glide {
@@ -8,23 +8,20 @@ export interface Glide {
 }
 
 /** GLIDE connects before it hands out a client, and sends to whichever server has the slot. */
-export class GlideClientOf implements RedisClient {
-  readonly isCluster: boolean;
+export class GlideClientOf extends RedisClient {
+  override readonly isCluster: boolean;
   readonly isReady = true;
   readonly #glide: Glide;
 
   constructor(glide: Glide, isCluster: boolean) {
+    super();
     this.#glide = glide;
     this.isCluster = isCluster;
   }
 
-  get place(): RedisClient["place"] {
+  override get place(): RedisClient["place"] {
     const { config } = this.#glide as { readonly config?: { readonly databaseId?: number } };
     return { database: config?.databaseId ?? 0, keyPrefix: "" };
-  }
-
-  wake(): undefined {
-    return undefined;
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
@@ -37,11 +34,7 @@ export class GlideClientOf implements RedisClient {
     });
   }
 
-  slotOf(key: string): number {
+  override slotOf(key: string): number {
     return this.isCluster ? calculateSlot(key) : 0;
-  }
-
-  serverOf(): string {
-    return "";
   }
 }

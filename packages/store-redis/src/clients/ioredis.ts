@@ -1,5 +1,5 @@
 import calculateSlot from "cluster-key-slot";
-import type { RedisClient, Run } from "./client.js";
+import { RedisClient, type Run } from "./client.js";
 
 /** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
 export interface Ioredis {
@@ -21,15 +21,15 @@ export interface IoredisCluster extends Ioredis {
   pipeline(...args: any[]): { exec(): Promise<unknown>; evalsha(...args: any[]): unknown; eval(...args: any[]): unknown };
 }
 
-export class IoredisClient implements RedisClient {
-  readonly isCluster = false;
+export class IoredisClient extends RedisClient {
   readonly #redis: Ioredis;
 
   constructor(redis: Ioredis) {
+    super();
     this.#redis = redis;
   }
 
-  get place(): RedisClient["place"] {
+  override get place(): RedisClient["place"] {
     const { db = 0, keyPrefix = "" } = this.#redis.options ?? {};
     return { database: Number(db), keyPrefix: String(keyPrefix) };
   }
@@ -38,34 +38,27 @@ export class IoredisClient implements RedisClient {
     return isReady(this.#redis);
   }
 
-  wake(): string | undefined {
+  override wake(): string | undefined {
     return wake(this.#redis);
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
     return runs.map((run) => send(this.#redis, run));
   }
-
-  slotOf(): number {
-    return 0;
-  }
-
-  serverOf(): string {
-    return "";
-  }
 }
 
-export class IoredisClusterClient implements RedisClient {
-  readonly isCluster = true;
+export class IoredisClusterClient extends RedisClient {
+  override readonly isCluster = true;
   readonly #cluster: IoredisCluster;
   readonly #prefix: string;
 
   constructor(cluster: IoredisCluster) {
+    super();
     this.#cluster = cluster;
     this.#prefix = String(cluster.options.keyPrefix ?? "");
   }
 
-  get place(): RedisClient["place"] {
+  override get place(): RedisClient["place"] {
     return { database: 0, keyPrefix: this.#prefix };
   }
 
@@ -73,7 +66,7 @@ export class IoredisClusterClient implements RedisClient {
     return isReady(this.#cluster);
   }
 
-  wake(): string | undefined {
+  override wake(): string | undefined {
     return wake(this.#cluster);
   }
 
@@ -101,11 +94,11 @@ export class IoredisClusterClient implements RedisClient {
     );
   }
 
-  slotOf(key: string): number {
+  override slotOf(key: string): number {
     return calculateSlot(this.#prefix + key);
   }
 
-  serverOf(slot: number): string {
+  override serverOf(slot: number): string {
     return this.#cluster.slots[slot]?.join() ?? "";
   }
 }

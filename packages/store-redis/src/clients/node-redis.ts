@@ -1,5 +1,5 @@
 import calculateSlot from "cluster-key-slot";
-import type { RedisClient, Run } from "./client.js";
+import { RedisClient, type Run } from "./client.js";
 
 /** The used part of a `createClient` client (redis 5 and 6). */
 export interface NodeRedis {
@@ -25,17 +25,17 @@ export interface NodeRedisCluster {
   sendCommand(firstKey: string, isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
 }
 
-export class NodeRedisClient implements RedisClient {
-  readonly isCluster = false;
+export class NodeRedisClient extends RedisClient {
   readonly #redis: NodeRedis | NodeRedisSentinel;
   readonly #send: (command: string[]) => Promise<unknown>;
 
   constructor(redis: NodeRedis | NodeRedisSentinel) {
+    super();
     this.#redis = redis;
     this.#send = "getSentinelNode" in redis ? (command) => redis.sendCommand(false, command) : (command) => redis.sendCommand(command);
   }
 
-  get place(): RedisClient["place"] {
+  override get place(): RedisClient["place"] {
     return { database: this.#redis.options?.database ?? 0, keyPrefix: "" };
   }
 
@@ -43,29 +43,21 @@ export class NodeRedisClient implements RedisClient {
     return this.#redis.isReady;
   }
 
-  wake(): string | undefined {
+  override wake(): string | undefined {
     return wake(this.#redis);
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
     return runs.map(({ command, args }) => this.#send([command, ...args]));
   }
-
-  slotOf(): number {
-    return 0;
-  }
-
-  serverOf(): string {
-    return "";
-  }
 }
 
-export class NodeRedisClusterClient implements RedisClient {
-  readonly isCluster = true;
-  readonly place = { database: 0, keyPrefix: "" };
+export class NodeRedisClusterClient extends RedisClient {
+  override readonly isCluster = true;
   readonly #cluster: NodeRedisCluster;
 
   constructor(cluster: NodeRedisCluster) {
+    super();
     this.#cluster = cluster;
   }
 
@@ -73,7 +65,7 @@ export class NodeRedisClusterClient implements RedisClient {
     return this.#cluster.isOpen && this.#cluster.slots.length > 0;
   }
 
-  wake(): string | undefined {
+  override wake(): string | undefined {
     return wake(this.#cluster);
   }
 
@@ -82,11 +74,11 @@ export class NodeRedisClusterClient implements RedisClient {
     return runs.map(({ command, args, firstKey }) => this.#cluster.sendCommand(firstKey, false, [command, ...args]));
   }
 
-  slotOf(key: string): number {
+  override slotOf(key: string): number {
     return calculateSlot(key);
   }
 
-  serverOf(slot: number): string {
+  override serverOf(slot: number): string {
     return this.#cluster.slots[slot]?.master.id ?? "";
   }
 }

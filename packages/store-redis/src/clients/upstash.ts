@@ -1,4 +1,4 @@
-import type { RedisClient, Run } from "./client.js";
+import { RedisClient, type Run } from "./client.js";
 
 /** The used part of a client of `@upstash/redis`: where its server is, and the headers with its token. */
 export interface Upstash {
@@ -23,18 +23,13 @@ export function upstashConnection(client: unknown): Connection | undefined {
  * Redis behind Upstash's REST API. The requests are sent here and not by the library: that sends a request again if its connection breaks, and
  * a decision that may have been made must not be made twice.
  */
-export class UpstashClient implements RedisClient {
-  readonly isCluster = false;
+export class UpstashClient extends RedisClient {
   readonly isReady = true;
-  readonly place = { database: 0, keyPrefix: "" };
   readonly #connection: Connection;
 
   constructor(connection: Connection) {
+    super();
     this.#connection = connection;
-  }
-
-  wake(): undefined {
-    return undefined;
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
@@ -59,13 +54,5 @@ export class UpstashClient implements RedisClient {
     }
     if (answer.error !== undefined) throw new Error(answer.error);
     return answer.result;
-  }
-
-  slotOf(): number {
-    return 0;
-  }
-
-  serverOf(): string {
-    return "";
   }
 }

@@ -1,8 +1,7 @@
 import type { ProxyMode, RedisCluster, RedisServer } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
-import { type Fault, probe } from "./fault.js";
 import type { OnStoreErrorName } from "./limits.js";
-import { type Acts, clusterScene, type RedisActs, redisScene, type Servers, sentinelScene } from "./scene.js";
+import { type Acts, clusterScene, type Fault, probe, type RedisActs, redisScene, type Servers, sentinelScene } from "./scene.js";
 
 type Kind = Omit<Fault, "name" | "start">;
 

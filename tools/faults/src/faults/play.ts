@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createLimit, type Decision, encodeKey } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import type { Client } from "./clients.js";
-import { type Fault, probe, type Scene } from "./fault.js";
 import { clientLimit, clientPolicy, type OnStoreErrorName, share } from "./limits.js";
 import { Load } from "./load.js";
+import { type Fault, probe, type Scene } from "./scene.js";
 import type { Stage } from "./stage.js";
 
 /** The minimum duration of a fault. */

@@ -1,10 +1,6 @@
 import type { RequestListener } from "node:http";
-import type { Rule } from "@floodgate/core";
 import type { RateLimitOptions } from "@floodgate/core/adapter";
 import type { Abilities, Level } from "./plan.js";
-
-/** Rules that work with every framework. */
-export type Rules = readonly Rule<unknown>[];
 
 export type Limit = RateLimitOptions<unknown>;
 

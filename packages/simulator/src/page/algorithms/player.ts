@@ -2,8 +2,9 @@
 export class Player {
   readonly #lengthMs: () => number;
   readonly #onMove: (atMs: number, playing: boolean) => void;
+  /** How many milliseconds go by in one. */
+  speed = 1;
   #atMs = 0;
-  #speed = 1;
   #frame: number | undefined;
   #lastMs = 0;
 
@@ -19,11 +20,6 @@ export class Player {
 
   get playing(): boolean {
     return this.#frame !== undefined;
-  }
-
-  /** How many milliseconds go by in one. */
-  set speed(speed: number) {
-    this.#speed = speed;
   }
 
   play(): void {
@@ -51,7 +47,7 @@ export class Player {
     const passedMs = Math.min(nowMs - this.#lastMs, 100);
     this.#lastMs = nowMs;
     this.#frame = requestAnimationFrame(this.#step);
-    this.seek(this.#atMs + passedMs * this.#speed);
+    this.seek(this.#atMs + passedMs * this.speed);
     if (this.#atMs >= this.#lengthMs()) this.pause();
   };
 }

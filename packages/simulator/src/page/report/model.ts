@@ -14,10 +14,6 @@ export class Choice {
     this.#points = data.rules.map(({ grid }) => grid?.own ?? 0);
   }
 
-  get ruleNumber(): number {
-    return this.#rule;
-  }
-
   get rule(): ReportRule | undefined {
     return this.data.rules[this.#rule];
   }

@@ -10,18 +10,8 @@ import {
 } from "@floodgate/core";
 import { optionsOf } from "../../../compare/policy-text.js";
 
-export type LaneName =
-  | "fixed-window"
-  | "sliding-window-log"
-  | "sliding-window-counter"
-  | "sliding-window-counter-strict"
-  | "token-bucket"
-  | "token-bucket-interval"
-  | "gcra"
-  | "leaky-bucket";
-
 /** A policy of each algorithm for the same limit in the same window, as alike as they can be. By the names of their lanes. */
-export function policiesFor(limit: number, windowMs: number): Readonly<Record<LaneName, Policy>> {
+export function policiesFor(limit: number, windowMs: number): Readonly<Record<string, Policy>> {
   const window: Duration = `${BigInt(windowMs)}ms`;
   const fifth: Duration = `${BigInt(windowMs / 5)}ms`;
   const part = Math.max(1, Math.ceil(limit / 5));

@@ -1,5 +1,5 @@
-import { yamlOf } from "./problems.js";
-import { flagOf, type Setting, type Settings, table } from "./settings.js";
+import { yamlOf } from "../../src/config/problems.js";
+import { flagOf, type Setting, type Settings, table } from "../../src/config/settings.js";
 
 const intro = `# Settings of \`floodgate serve\` and \`floodgate gateway\`
 
