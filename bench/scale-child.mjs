@@ -107,7 +107,7 @@ class Server {
 }
 
 /** A process: its store and limiter, and what it has been told. */
-function processOf(server, { policy, lease, roundTripMs }) {
+function processOf(server, { policy, lease, roundTripMs, timeoutMs }) {
   // A round trip has a least time, and now and then a much longer one.
   const oneWayMs = () => (roundTripMs / 2) * (1 + 0.1 * -Math.log(random()) + (random() < 0.001 ? 5 : 0));
   const client = {
@@ -117,18 +117,18 @@ function processOf(server, { policy, lease, roundTripMs }) {
     evalsha: (...args) => server.send("evalsha", args, oneWayMs),
     eval: (...args) => server.send("eval", args, oneWayMs),
   };
-  return createLimiter({ name: "hot", policy, store: redisStore(client, { lease }), onStoreError: "deny", onEvent: () => {} });
+  return createLimiter({ name: "hot", policy, store: redisStore(client, { lease }), timeoutMs, onStoreError: "deny", onEvent: () => {} });
 }
 
 /** @returns commands and decisions of the whole seconds after the first one, what was admitted in each, and the times of decisions. */
-async function simulate({ processes, perSecond, limit, lease, roundTripsMs, seconds }) {
+async function simulate({ processes, perSecond, limit, lease, roundTripsMs, timeoutMs = 100, seconds }) {
   await redis.flushall();
   agenda.clear();
   nowMs = (Math.floor(nowMs / 1000) + 10) * 1000;
   const server = new Server();
   const policy = fixedWindow({ limit, window: "1s" });
   const limiters = Array.from({ length: processes }, (_, i) => {
-    return processOf(server, { policy, lease, roundTripMs: roundTripsMs[i % roundTripsMs.length] });
+    return processOf(server, { policy, lease, roundTripMs: roundTripsMs[i % roundTripsMs.length], timeoutMs });
   });
   const startMs = nowMs;
   const admitted = new Map();

@@ -105,9 +105,9 @@ const scenarios = [
   { processes: 1000, perSecond: 100_000, limit: 50_000, lease: true, roundTripsMs: zone },
   { processes: 100, perSecond: 1_000_000, limit: 2_000_000, lease: true, roundTripsMs: zone },
   { processes: 1000, perSecond: 1_000_000, limit: 2_000_000, lease: true, roundTripsMs: zone },
-  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: false, roundTripsMs: regions },
-  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: true, roundTripsMs: regions },
-  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: { lifeMs: 500 }, roundTripsMs: regions },
+  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: false, roundTripsMs: regions, timeoutMs: 500 },
+  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: true, roundTripsMs: regions, timeoutMs: 500 },
+  { processes: 1000, perSecond: 100_000, limit: 50_000, lease: { lifeMs: 500 }, roundTripsMs: regions, timeoutMs: 500 },
 ];
 
 /** One hot key of many processes, on a virtual clock: see scale-child.mjs. */
