@@ -1,4 +1,4 @@
-import { activeListener, type Clock, Deadlines, msLeft, ServerClock } from "@floodgate/core/store";
+import { activeListener, type Clock, Deadlines, msLeft, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Promised, Row, Version } from "./driver.js";
 import { Entry } from "./entry.js";
@@ -41,8 +41,8 @@ export class SwapQueue implements Answered {
   readonly #deadlines = new Deadlines();
   readonly #seen = new LRUCache<string, Seen>({ maxSize: mostCells, sizeCalculation: ({ entry }) => entry.size });
   #waiting: Step[] = [];
-  /** The keys of the batches at work. */
-  readonly #busy = new Set<string>();
+  /** The batch at work on each key. */
+  readonly #busy = new Map<string, Batch>();
   #scheduled = false;
   #sweptMs: number = performance.now();
   #roundTripMs = 0;
@@ -56,8 +56,18 @@ export class SwapQueue implements Answered {
     const step = new Step(keys, work, timeoutMs, this);
     this.#waiting.push(step as Step);
     this.#deadlines.add(step);
-    this.#schedule();
+    if (workEndsWithRequest) void this.#takeTurns(step as Step);
+    else this.#schedule();
     return step.answer;
+  }
+
+  /** On Workers, each step works in its own request, because another may be over before it. It takes along the steps that share its keys. */
+  async #takeTurns(step: Step): Promise<void> {
+    await undefined;
+    while (!step.settled) {
+      for (const batch of this.#nextBatches(step)) void this.#work(batch);
+      await step.turn();
+    }
   }
 
   /**
@@ -92,8 +102,8 @@ export class SwapQueue implements Answered {
     });
   }
 
-  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. */
-  #nextBatches(): Set<Batch> {
+  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. With `own`, only the batch of that. */
+  #nextBatches(own?: Step): Batch[] {
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
@@ -101,7 +111,7 @@ export class SwapQueue implements Answered {
     for (const step of this.#waiting) {
       if (step.settled) continue;
       const others = new Set<Batch | undefined>();
-      for (const key of step.keys) if (taken.has(key) || this.#busy.has(key)) others.add(taken.get(key));
+      for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
       if (others.size > 1 || (others.size === 1 && (other === undefined || other.steps.length >= mostSteps))) {
         waiting.push(step);
@@ -116,24 +126,35 @@ export class SwapQueue implements Answered {
         taken.set(key, batch);
       }
     }
-    this.#waiting = waiting;
-    for (const { keys } of batches) for (const key of keys) this.#busy.add(key);
-    return batches;
+    const next = [...batches].filter(({ steps }) => own === undefined || steps.includes(own));
+    for (const batch of next) {
+      batches.delete(batch);
+      for (const key of batch.keys) this.#busy.set(key, batch);
+    }
+    this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
+    return next;
+  }
+
+  /** A batch ends with its last step: on Workers it may never come back, after its request has ended. */
+  #isBusy(key: string): boolean {
+    return this.#busy.get(key)?.steps.some(({ settled }) => !settled) ?? false;
   }
 
   async #work(batch: Batch): Promise<void> {
     try {
       // A client may never answer, after it has lost its connection. Then the next steps are not to wait for it.
-      await Promise.race([this.#attempt(batch), Promise.allSettled(batch.steps.map(({ answer }) => answer))]);
+      const settled = workEndsWithRequest ? [] : [Promise.allSettled(batch.steps.map(({ answer }) => answer))];
+      await Promise.race([this.#attempt(batch), ...settled]);
     } catch (error) {
       // Whether it was written is unknown.
       for (const key of batch.keys) this.#seen.delete(key);
       const reason = fault(error);
       for (const step of batch.steps) if (!step.settled) this.#settle(step, () => step.fail(reason));
     }
-    for (const key of batch.keys) this.#busy.delete(key);
+    for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
-    if (this.#waiting.length > 0) this.#schedule();
+    if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
+    else if (this.#waiting.length > 0) this.#schedule();
   }
 
   #settle(step: Step, how: () => void): void {

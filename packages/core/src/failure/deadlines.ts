@@ -1,4 +1,4 @@
-import { afterReading, startTimer, steadyMs, stopTimer } from "../support/runtime.js";
+import { afterReading, startTimer, steadyMs, stopTimer, workEndsWithRequest } from "../support/runtime.js";
 import { tick, tickMs, unblockedMs, unwatch, watch } from "./running-clock.js";
 
 /** A pending operation with a deadline. */
@@ -41,6 +41,10 @@ export class Deadlines {
   #latestMs = Number.POSITIVE_INFINITY;
 
   add(waiter: Waiter): void {
+    if (workEndsWithRequest) {
+      this.#waitAlone(waiter);
+      return;
+    }
     waiter.place = this.#waiting.push(waiter) - 1;
     if (waiter.latestMs < this.#latestMs) this.#latestMs = waiter.latestMs;
     if (waiter.deadlineMs < this.#dueMs) this.#dueMs = waiter.deadlineMs;
@@ -50,11 +54,27 @@ export class Deadlines {
 
   /** Removes a waiter. The timer may fire for nothing, which is cheaper than stopping it each time. */
   delete(waiter: Waiter): void {
+    if (workEndsWithRequest) waiter.place = -1;
     if (!this.#waits(waiter)) return;
     const last = this.#waiting.pop() as Waiter;
     if (last === waiter) return;
     this.#waiting[waiter.place] = last;
     last.place = waiter.place;
+  }
+
+  /** With a timer of its own request. Another request could not stop it, so it fires for nothing. */
+  #waitAlone(waiter: Waiter): void {
+    waiter.place = 0;
+    const check = (): void => {
+      if (waiter.place < 0) return;
+      if (msLeft(waiter) > 0) {
+        this.#waitAlone(waiter);
+      } else {
+        waiter.place = -1;
+        waiter.expire();
+      }
+    };
+    startTimer(check, msUntil(waiter.deadlineMs));
   }
 
   #waits(waiter: Waiter): boolean {

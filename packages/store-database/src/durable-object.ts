@@ -1,0 +1,131 @@
+import { checkOptions } from "@floodgate/core/store";
+import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
+import { sqlite, sqliteMigration } from "./sqlite.js";
+
+/** The state of a Durable Object with SQLite. */
+export interface ObjectState {
+  readonly storage: {
+    readonly sql: { exec(sql: string, ...values: (string | number | null)[]): { toArray(): unknown[] } };
+    transactionSync<T>(work: () => T): T;
+    getAlarm(): Promise<number | null>;
+    setAlarm(atMs: number): Promise<void>;
+    deleteAll(): Promise<void>;
+  };
+}
+
+/** A binding of Durable Objects. */
+export interface ObjectNamespace<Id = unknown> {
+  idFromName(name: string): Id;
+  get(id: Id): { fetch(url: string, init: { method: string; body: string }): PromiseLike<ObjectAnswer> };
+}
+
+export interface ObjectAnswer {
+  readonly status: number;
+  json(): Promise<unknown>;
+}
+
+export interface DurableObjectsOptions {
+  /**
+   * Which keys share an object: those for which it returns the same text. Default: all keys are in one object. A request under several limits is
+   * atomic within one object only: if its keys are in several, it fails with `FLOODGATE_DIFFERENT_STORES`.
+   */
+  shardOf?: (key: string) => string;
+}
+
+/** What is sent to an object: keys to load, or changes. */
+interface Question {
+  readonly keys?: readonly string[];
+  readonly changes?: readonly Change[];
+  readonly valid?: ValidTime;
+}
+
+const sweepEveryMs = 60_000;
+const sweptAtOnce = 500;
+/** The last moment that a `Date` can hold. */
+const lastMs = 8.64e15;
+
+/**
+ * The object that keeps counts for `durableObjects`, in its own SQLite. Export it from your Worker, and name it under `new_sqlite_classes`. It
+ * makes its table, because nobody else can reach it, and deletes all that it has when the last row has ended.
+ */
+export class FloodgateObject {
+  readonly #storage: ObjectState["storage"];
+  #driver: DatabaseDriver | undefined;
+  /** Whether an alarm is certain to be set. */
+  #hasAlarm = false;
+
+  constructor(state: ObjectState) {
+    this.#storage = state.storage;
+  }
+
+  async fetch(request: { json(): Promise<unknown> }): Promise<Response> {
+    const { keys = [], changes, valid } = (await request.json()) as Question;
+    if (changes === undefined) return Response.json(this.#rows.load(keys));
+    // Everything in one turn: no other request comes between. What it wrote is on disk before the answer leaves.
+    const swapped = this.#storage.transactionSync(() => this.#rows.swap(changes, valid as ValidTime)) as Swapped;
+    if (swapped.done && !this.#hasAlarm) {
+      this.#hasAlarm = true;
+      if ((await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(swapped.nowMs + sweepEveryMs);
+    }
+    return Response.json(swapped);
+  }
+
+  async alarm(): Promise<void> {
+    this.#hasAlarm = false;
+    const nowMs = Date.now();
+    this.#rows.sweep?.(sweptAtOnce);
+    const [first] = this.#storage.sql.exec("SELECT min(ends_ms) AS ends FROM floodgate").toArray() as { ends: number | null }[];
+    if (typeof first?.ends !== "number") {
+      this.#driver = undefined;
+      await this.#storage.deleteAll();
+    } else {
+      const next = first.ends < nowMs ? nowMs : Math.max(first.ends + 1, nowMs + sweepEveryMs);
+      await this.#storage.setAlarm(Math.min(next, lastMs));
+    }
+  }
+
+  get #rows(): DatabaseDriver {
+    if (this.#driver === undefined) {
+      const { sql } = this.#storage;
+      sql.exec(sqliteMigration());
+      const prepare = (text: string) => ({
+        all: (...values: (string | number | null)[]) => sql.exec(text, ...values).toArray(),
+        run: (...values: (string | number | null)[]) => sql.exec(text, ...values),
+      });
+      // `transactionSync` begins, commits and rolls back.
+      this.#driver = sqlite({ prepare, exec: () => undefined });
+    }
+    return this.#driver;
+  }
+}
+
+/**
+ * A driver for Cloudflare Workers that keeps its rows in Durable Objects: `databaseStore(durableObjects(env.FLOODGATE))`. The Worker exports
+ * `FloodgateObject`. The object's clock decides.
+ * @throws FloodgateError if an option is invalid.
+ */
+export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: DurableObjectsOptions = {}): DatabaseDriver {
+  checkOptions("durableObjects", options, ["shardOf"], "durableObjects(env.FLOODGATE, { shardOf: (key) => key })");
+  const { shardOf } = options;
+
+  async function ask(keys: readonly string[], question: Question): Promise<Loaded> {
+    const [first] = keys as [string];
+    const name = shardOf === undefined ? "floodgate" : first.slice(0, first.indexOf(" "));
+    // A stub belongs to the request that made it.
+    const object = namespace.get(namespace.idFromName(name));
+    const answer = await object.fetch("https://floodgate/", { method: "POST", body: JSON.stringify(question) });
+    if (answer.status !== 200) throw new Error(`The Durable Object answered ${answer.status}.`);
+    const loaded = (await answer.json()) as Loaded & { rows: (Row | null)[] };
+    return { ...loaded, rows: loaded.rows.map((row) => row ?? undefined) };
+  }
+
+  return {
+    // Stores that place keys differently share no data.
+    ...(shardOf === undefined ? { scope: namespace } : { shardOf }),
+    load: (keys) => ask(keys, { keys }),
+    swap(changes, valid) {
+      const keys = changes.map(({ key }) => key);
+      return ask(keys, { changes, valid }) as Promise<Swapped>;
+    },
+  };
+}
