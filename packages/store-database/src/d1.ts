@@ -8,6 +8,14 @@ export interface D1Database<S = unknown> {
   batch(statements: S[]): PromiseLike<readonly { readonly results: readonly unknown[] }[]>;
 }
 
+export interface WorkersOptions {
+  /**
+   * `waitUntil` of `cloudflare:workers`. With it, decisions that several requests of an isolate share do not fail if the client of one of them
+   * disconnects.
+   */
+  waitUntil?: (work: Promise<unknown>) => void;
+}
+
 /** The SQL that makes the table. */
 export const d1Migration: (options?: TableOptions) => string = sqliteMigration;
 
@@ -18,8 +26,9 @@ const nowMs = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
  * `d1Migration()` has the SQL of its table.
  * @throws FloodgateError if an option is invalid.
  */
-export function d1<S>(database: D1Database<S>, options: TableOptions = {}): DatabaseDriver {
+export function d1<S>(database: D1Database<S>, options: TableOptions & WorkersOptions = {}): DatabaseDriver {
   const table = tableOf("d1", options);
+  const { waitUntil } = options;
   const sql = {
     // The time is in a row of its own, so that it is told if no key has a row.
     load: `SELECT ${nowMs} AS now, f.key, f.version, f.value FROM (SELECT 1) LEFT JOIN ${table} f ON f.key IN (SELECT value FROM json_each(?1))`,
@@ -51,6 +60,7 @@ WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
 
   return {
     scope: database,
+    ...(waitUntil === undefined ? {} : { waitUntil }),
     load: async (keys) => loadedOf(keys, await ask(loading(keys))),
     async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
       const keys = changes.map(({ key }) => key);

@@ -62,6 +62,8 @@ export interface DatabaseDriver {
    * without spaces (its hash if it is long) and a space, may have 600 characters, and the keys of one call are in one part.
    */
   shardOf?(key: string): string;
+  /** Where a request's I/O ends with its response: lets it go on until `work` is done. That of Workers. */
+  waitUntil?(work: Promise<unknown>): void;
   /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */
   readonly scope?: object;
 }

@@ -1,4 +1,5 @@
 import { checkOptions } from "@floodgate/core/store";
+import type { WorkersOptions } from "./d1.js";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
 import { sqlite, sqliteMigration } from "./sqlite.js";
 
@@ -24,7 +25,7 @@ export interface ObjectAnswer {
   json(): Promise<unknown>;
 }
 
-export interface DurableObjectsOptions {
+export interface DurableObjectsOptions extends WorkersOptions {
   /**
    * Which keys share an object: those for which it returns the same text. Default: all keys are in one object. A request under several limits is
    * atomic within one object only: if its keys are in several, it fails with `FLOODGATE_DIFFERENT_STORES`.
@@ -105,8 +106,8 @@ export class FloodgateObject {
  * @throws FloodgateError if an option is invalid.
  */
 export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: DurableObjectsOptions = {}): DatabaseDriver {
-  checkOptions("durableObjects", options, ["shardOf"], "durableObjects(env.FLOODGATE, { shardOf: (key) => key })");
-  const { shardOf } = options;
+  checkOptions("durableObjects", options, ["shardOf", "waitUntil"], "durableObjects(env.FLOODGATE, { shardOf: (key) => key })");
+  const { shardOf, waitUntil } = options;
 
   async function ask(keys: readonly string[], question: Question): Promise<Loaded> {
     const [first] = keys as [string];
@@ -120,6 +121,7 @@ export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: Dura
   }
 
   return {
+    ...(waitUntil === undefined ? {} : { waitUntil }),
     // Stores that place keys differently share no data.
     ...(shardOf === undefined ? { scope: namespace } : { shardOf }),
     load: (keys) => ask(keys, { keys }),

@@ -65,7 +65,10 @@ export class SwapQueue implements Answered {
   async #takeTurns(step: Step): Promise<void> {
     await undefined;
     while (!step.settled) {
-      for (const batch of this.#nextBatches(step)) void this.#work(batch);
+      for (const batch of this.#nextBatches(step)) {
+        const work = this.#work(batch);
+        this.#driver.waitUntil?.(work);
+      }
       await step.turn();
     }
   }
@@ -153,8 +156,11 @@ export class SwapQueue implements Answered {
     }
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
-    if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
-    else if (this.#waiting.length > 0) this.#schedule();
+    if (!workEndsWithRequest) {
+      if (this.#waiting.length > 0) this.#schedule();
+    } else {
+      for (const step of this.#waiting) if (!step.settled) step.wake();
+    }
   }
 
   #settle(step: Step, how: () => void): void {

@@ -1,4 +1,5 @@
 // A Worker with both drivers. Its stores live as long as its isolate.
+import { waitUntil } from "cloudflare:workers";
 import { createLimiter } from "@floodgate/core";
 import { d1, d1Migration } from "../src/d1.js";
 import { durableObjects, FloodgateObject } from "../src/durable-object.js";
@@ -7,10 +8,10 @@ import { databaseStore } from "../src/index.js";
 export { FloodgateObject };
 
 const drivers = {
-  d1: ({ DB }) => d1(DB),
+  d1: ({ DB }) => d1(DB, { waitUntil }),
   nowhere: ({ DB }) => d1(DB, { table: "nowhere" }),
-  object: ({ FLOODGATE }) => durableObjects(FLOODGATE),
-  sharded: ({ FLOODGATE }) => durableObjects(FLOODGATE, { shardOf: (key) => key }),
+  object: ({ FLOODGATE }) => durableObjects(FLOODGATE, { waitUntil }),
+  sharded: ({ FLOODGATE }) => durableObjects(FLOODGATE, { waitUntil, shardOf: (key) => key }),
 };
 
 const made = new Map();
@@ -23,7 +24,9 @@ const calls = {
   sweep: (driver, most) => driver.sweep(most),
   async consume(driver, { limit, key = "one", times = 1, timeoutMs = 60_000 }, { database }) {
     const store = once(database, () => databaseStore(driver));
-    const limiter = once(`${database} ${limit.name} ${timeoutMs}`, () => createLimiter({ ...limit, store, timeoutMs, onStoreError: "deny" }));
+    const limiter = once(`${database} ${limit.name} ${timeoutMs}`, () =>
+      createLimiter({ ...limit, store, timeoutMs, onStoreError: "deny" }),
+    );
     const decisions = await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
     const count = (which) => decisions.filter(which).length;
     return { allowed: count(({ allowed }) => allowed), degraded: count(({ degraded }) => degraded) };

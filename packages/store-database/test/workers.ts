@@ -3,6 +3,11 @@ import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import type { DatabaseDriver, Loaded, Row, Swapped } from "../src/index.js";
 
+/** The runtime warns of requests that ended before others which had waited with them. */
+function handleRuntimeStdio(...outputs: { resume(): void }[]): void {
+  for (const output of outputs) output.resume();
+}
+
 /** `worker.mjs` in workerd, in several isolates that share one D1 database and one namespace of Durable Objects. */
 export class Workers {
   readonly #miniflare: Miniflare;
@@ -18,6 +23,7 @@ export class Workers {
       entryPoints: [join(__dirname, "worker.mjs")],
       bundle: true,
       format: "esm",
+      external: ["cloudflare:workers"],
       conditions: ["@floodgate/source"],
       write: false,
       logLevel: "silent",
@@ -31,14 +37,14 @@ export class Workers {
       durableObjects: { FLOODGATE: { className: "FloodgateObject", scriptName: "worker-0", useSQLite: true } },
     }));
     const saved = folder === undefined ? {} : { d1Persist: join(folder, "d1"), durableObjectsPersist: join(folder, "objects") };
-    const started = new Workers(new Miniflare({ workers, ...saved }), names);
+    const started = new Workers(new Miniflare({ workers, ...saved, handleRuntimeStdio }), names);
     await started.ask("d1/migrate");
     return started;
   }
 
   /** What an isolate answers. */
   async ask(path: string, question: unknown = null, isolate = 0): Promise<unknown> {
-    const worker = await this.#miniflare.getWorker(this.#names[isolate]);
+    const worker = (await this.#miniflare.getWorker(this.#names[isolate])) as unknown as { fetch: typeof fetch };
     const response = await worker.fetch(`http://localhost/${path}`, { method: "POST", body: JSON.stringify(question) });
     const answer = (await response.json()) as { message?: string };
     if (!response.ok) throw Object.assign(new Error(answer.message), answer);
