@@ -112,7 +112,7 @@ export class SwapQueue implements Answered {
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
     for (const step of this.#waiting) {
-      if (step.settled) continue;
+      if (step.settled || (workEndsWithRequest && msLeft(step) <= 0)) continue;
       const others = new Set<Batch | undefined>();
       for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
@@ -138,9 +138,9 @@ export class SwapQueue implements Answered {
     return next;
   }
 
-  /** A batch ends with its last step: on Workers it may never come back, after its request has ended. */
+  /** A batch ends with its last step: on Workers it may never come back, and steps may never settle, after their requests have ended. */
   #isBusy(key: string): boolean {
-    return this.#busy.get(key)?.steps.some(({ settled }) => !settled) ?? false;
+    return this.#busy.get(key)?.steps.some((step) => !step.settled && msLeft(step) > 0) ?? false;
   }
 
   async #work(batch: Batch): Promise<void> {

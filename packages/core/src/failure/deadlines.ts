@@ -16,6 +16,9 @@ export interface Waiter {
 /** The maximum extension of a timeout by time in which the event loop was blocked. */
 const maxExtraMs = 10_000;
 
+/** The place of a waiter with its own timer. */
+const alone = -2;
+
 /** The hard deadline of a wait of `timeoutMs` that begins now, by the steady clock. */
 export function latestMs(timeoutMs: number, nowMs: number = steadyMs()): number {
   return nowMs + timeoutMs + maxExtraMs;
@@ -42,7 +45,9 @@ export class Deadlines {
 
   add(waiter: Waiter): void {
     if (workEndsWithRequest) {
-      this.#waitAlone(waiter);
+      // With a timer of its own request, which no other request could stop. It may fire for nothing.
+      waiter.place = alone;
+      startTimer(() => this.#giveUp([waiter]), msUntil(waiter.deadlineMs));
       return;
     }
     waiter.place = this.#waiting.push(waiter) - 1;
@@ -62,23 +67,8 @@ export class Deadlines {
     last.place = waiter.place;
   }
 
-  /** With a timer of its own request. Another request could not stop it, so it fires for nothing. */
-  #waitAlone(waiter: Waiter): void {
-    waiter.place = 0;
-    const check = (): void => {
-      if (waiter.place < 0) return;
-      if (msLeft(waiter) > 0) {
-        this.#waitAlone(waiter);
-      } else {
-        waiter.place = -1;
-        waiter.expire();
-      }
-    };
-    startTimer(check, msUntil(waiter.deadlineMs));
-  }
-
   #waits(waiter: Waiter): boolean {
-    return this.#waiting[waiter.place] === waiter;
+    return workEndsWithRequest ? waiter.place === alone : this.#waiting[waiter.place] === waiter;
   }
 
   #arm(): void {
