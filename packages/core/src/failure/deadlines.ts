@@ -16,9 +16,6 @@ export interface Waiter {
 /** The maximum extension of a timeout by time in which the event loop was blocked. */
 const maxExtraMs = 10_000;
 
-/** The place of a waiter with its own timer. */
-const alone = -2;
-
 /** The hard deadline of a wait of `timeoutMs` that begins now, by the steady clock. */
 export function latestMs(timeoutMs: number, nowMs: number = steadyMs()): number {
   return nowMs + timeoutMs + maxExtraMs;
@@ -44,31 +41,30 @@ export class Deadlines {
   #latestMs = Number.POSITIVE_INFINITY;
 
   add(waiter: Waiter): void {
-    if (workEndsWithRequest) {
-      // With a timer of its own request, which no other request could stop. It may fire for nothing.
-      waiter.place = alone;
-      startTimer(() => this.#giveUp([waiter]), msUntil(waiter.deadlineMs));
-      return;
-    }
     waiter.place = this.#waiting.push(waiter) - 1;
-    if (waiter.latestMs < this.#latestMs) this.#latestMs = waiter.latestMs;
-    if (waiter.deadlineMs < this.#dueMs) this.#dueMs = waiter.deadlineMs;
-    else if (this.#firesMs < Number.POSITIVE_INFINITY) return;
-    this.#arm();
+    if (workEndsWithRequest) {
+      // Each has the timer of its own request, which also takes along waiters whose requests were aborted.
+      startTimer(() => this.#giveUp(this.#waiting.filter((other) => other === waiter || msLeft(other) <= 0)), msUntil(waiter.deadlineMs));
+    } else if (this.#bound(waiter) || this.#firesMs === Number.POSITIVE_INFINITY) this.#arm();
   }
 
-  /** Removes a waiter. The timer may fire for nothing, which is cheaper than stopping it each time. */
-  delete(waiter: Waiter): void {
-    if (workEndsWithRequest) waiter.place = -1;
-    if (!this.#waits(waiter)) return;
+  /** Removes a waiter, and returns whether it was here. The timer may fire for nothing, which is cheaper than stopping it each time. */
+  delete(waiter: Waiter): boolean {
+    if (this.#waiting[waiter.place] !== waiter) return false;
     const last = this.#waiting.pop() as Waiter;
-    if (last === waiter) return;
-    this.#waiting[waiter.place] = last;
-    last.place = waiter.place;
+    if (last !== waiter) {
+      this.#waiting[waiter.place] = last;
+      last.place = waiter.place;
+    }
+    return true;
   }
 
-  #waits(waiter: Waiter): boolean {
-    return workEndsWithRequest ? waiter.place === alone : this.#waiting[waiter.place] === waiter;
+  /** Lowers the bounds to the deadlines of a waiter. Returns whether its running deadline is the first. */
+  #bound({ deadlineMs, latestMs }: Waiter): boolean {
+    if (latestMs < this.#latestMs) this.#latestMs = latestMs;
+    if (deadlineMs >= this.#dueMs) return false;
+    this.#dueMs = deadlineMs;
+    return true;
   }
 
   #arm(): void {
@@ -84,34 +80,25 @@ export class Deadlines {
   #tick(): void {
     tick();
     const nowMs = steadyMs();
-    const nowRunningMs = unblockedMs(nowMs);
-    const over = nowRunningMs >= this.#dueMs || nowMs >= this.#latestMs ? this.#over(nowRunningMs, nowMs) : [];
-    if (over.length > 0) afterReading(() => this.#giveUp(over));
+    let over: Waiter[] = [];
+    if (unblockedMs(nowMs) >= this.#dueMs || nowMs >= this.#latestMs) {
+      this.#dueMs = this.#latestMs = Number.POSITIVE_INFINITY;
+      over = this.#waiting.filter((waiter) => {
+        const isOver = msLeft(waiter, nowMs) <= 0;
+        if (!isOver) this.#bound(waiter);
+        return isOver;
+      });
+      if (over.length > 0) afterReading(() => this.#giveUp(over));
+    }
     this.#firesMs = Number.POSITIVE_INFINITY;
     if (this.#waiting.length > over.length) this.#arm();
     unwatch();
   }
 
-  #over(nowRunningMs: number, nowMs: number): Waiter[] {
-    this.#dueMs = Number.POSITIVE_INFINITY;
-    this.#latestMs = Number.POSITIVE_INFINITY;
-    const over: Waiter[] = [];
-    for (const waiter of this.#waiting) {
-      if (waiter.deadlineMs <= nowRunningMs || waiter.latestMs <= nowMs) {
-        over.push(waiter);
-      } else {
-        if (waiter.deadlineMs < this.#dueMs) this.#dueMs = waiter.deadlineMs;
-        if (waiter.latestMs < this.#latestMs) this.#latestMs = waiter.latestMs;
-      }
-    }
-    return over;
-  }
-
   #giveUp(over: readonly Waiter[]): void {
     const expired: Waiter[] = [];
     for (const waiter of over) {
-      if (!this.#waits(waiter)) continue;
-      this.delete(waiter);
+      if (!this.delete(waiter)) continue;
       // Reading a reply may have extended the deadline.
       if (msLeft(waiter) > 0) this.add(waiter);
       else expired.push(waiter);
