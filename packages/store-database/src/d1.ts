@@ -1,3 +1,4 @@
+import { functionOrNothing } from "@floodgate/core/store";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
 import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
@@ -29,6 +30,7 @@ const nowMs = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
 export function d1<S>(database: D1Database<S>, options: TableOptions & WorkersOptions = {}): DatabaseDriver {
   const table = tableOf("d1", options);
   const { waitUntil } = options;
+  functionOrNothing("d1", "waitUntil", waitUntil, "waitUntil");
   const sql = {
     // The time is in a row of its own, so that it is told if no key has a row.
     load: `SELECT ${nowMs} AS now, f.key, f.version, f.value FROM (SELECT 1) LEFT JOIN ${table} f ON f.key IN (SELECT value FROM json_each(?1))`,
@@ -60,7 +62,7 @@ WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
 
   return {
     scope: database,
-    ...(waitUntil === undefined ? {} : { waitUntil }),
+    waitUntil,
     load: async (keys) => loadedOf(keys, await ask(loading(keys))),
     async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
       const keys = changes.map(({ key }) => key);

@@ -91,7 +91,7 @@ class DatabaseStore implements Store<"async"> {
     this.scope = known.get(prefix) ?? {};
     known.set(prefix, this.scope);
     this.dataId = `database ${prefix}`;
-    this.shardOf = driver.shardOf?.bind(driver);
+    this.shardOf = driver.shardOf;
     this.#prefix = `${prefix}:`;
     this.#queue = new SwapQueue(driver, clock);
     this.#denyMs = denyCache ? denyMs : Number.NEGATIVE_INFINITY;

@@ -61,9 +61,9 @@ export interface DatabaseDriver {
    * The part of the database that has a request's key, if no change can be atomic across parts. Then row keys begin with this text as JSON
    * without spaces (its hash if it is long) and a space, may have 600 characters, and the keys of one call are in one part.
    */
-  shardOf?(key: string): string;
+  readonly shardOf?: ((key: string) => string) | undefined;
   /** Where a request's I/O ends with its response: lets it go on until `work` is done. That of Workers. */
-  waitUntil?(work: Promise<unknown>): void;
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */
-  readonly scope?: object;
+  readonly scope?: object | undefined;
 }

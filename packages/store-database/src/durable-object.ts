@@ -1,4 +1,4 @@
-import { checkOptions } from "@floodgate/core/store";
+import { checkOptions, functionOrNothing } from "@floodgate/core/store";
 import type { WorkersOptions } from "./d1.js";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
 import { sqlite, sqliteMigration } from "./sqlite.js";
@@ -17,12 +17,9 @@ export interface ObjectState {
 /** A binding of Durable Objects. */
 export interface ObjectNamespace<Id = unknown> {
   idFromName(name: string): Id;
-  get(id: Id): { fetch(url: string, init: { method: string; body: string }): PromiseLike<ObjectAnswer> };
-}
-
-export interface ObjectAnswer {
-  readonly status: number;
-  json(): Promise<unknown>;
+  get(id: Id): {
+    fetch(url: string, init: { method: string; body: string }): PromiseLike<{ readonly status: number; json(): Promise<unknown> }>;
+  };
 }
 
 export interface DurableObjectsOptions extends WorkersOptions {
@@ -33,12 +30,8 @@ export interface DurableObjectsOptions extends WorkersOptions {
   shardOf?: (key: string) => string;
 }
 
-/** What is sent to an object: keys to load, or changes. */
-interface Question {
-  readonly keys?: readonly string[];
-  readonly changes?: readonly Change[];
-  readonly valid?: ValidTime;
-}
+/** What is sent to an object: keys to load, or a change. */
+type Question = { readonly keys: readonly string[] } | { readonly changes: readonly Change[]; readonly valid: ValidTime };
 
 const sweepEveryMs = 60_000;
 const sweptAtOnce = 500;
@@ -52,50 +45,45 @@ const lastMs = 8.64e15;
 export class FloodgateObject {
   readonly #storage: ObjectState["storage"];
   #driver: DatabaseDriver | undefined;
-  /** Whether an alarm is certain to be set. */
-  #hasAlarm = false;
 
   constructor(state: ObjectState) {
     this.#storage = state.storage;
   }
 
   async fetch(request: { json(): Promise<unknown> }): Promise<Response> {
-    const { keys = [], changes, valid } = (await request.json()) as Question;
-    if (changes === undefined) return Response.json(this.#rows.load(keys));
+    const question = (await request.json()) as Question;
+    if ("keys" in question) return Response.json(this.#rows.load(question.keys));
     // Everything in one turn: no other request comes between. What it wrote is on disk before the answer leaves.
-    const swapped = this.#storage.transactionSync(() => this.#rows.swap(changes, valid as ValidTime)) as Swapped;
-    if (swapped.done && !this.#hasAlarm) {
-      this.#hasAlarm = true;
-      if ((await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(swapped.nowMs + sweepEveryMs);
-    }
+    const swapped = this.#storage.transactionSync(() => this.#rows.swap(question.changes, question.valid)) as Swapped;
+    if (swapped.done && (await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(swapped.nowMs + sweepEveryMs);
     return Response.json(swapped);
   }
 
   async alarm(): Promise<void> {
-    this.#hasAlarm = false;
     const nowMs = Date.now();
     this.#rows.sweep?.(sweptAtOnce);
-    const [first] = this.#storage.sql.exec("SELECT min(ends_ms) AS ends FROM floodgate").toArray() as { ends: number | null }[];
-    if (typeof first?.ends !== "number") {
+    const [first] = this.#storage.sql.exec("SELECT ends_ms AS ends FROM floodgate ORDER BY ends_ms LIMIT 1").toArray() as {
+      ends: number;
+    }[];
+    if (first === undefined) {
       this.#driver = undefined;
       await this.#storage.deleteAll();
     } else {
-      const next = first.ends < nowMs ? nowMs : Math.max(first.ends + 1, nowMs + sweepEveryMs);
-      await this.#storage.setAlarm(Math.min(next, lastMs));
+      const nextMs = first.ends < nowMs ? nowMs : Math.max(first.ends + 1, nowMs + sweepEveryMs);
+      await this.#storage.setAlarm(Math.min(nextMs, lastMs));
     }
   }
 
   get #rows(): DatabaseDriver {
-    if (this.#driver === undefined) {
-      const { sql } = this.#storage;
-      sql.exec(sqliteMigration());
-      const prepare = (text: string) => ({
-        all: (...values: (string | number | null)[]) => sql.exec(text, ...values).toArray(),
-        run: (...values: (string | number | null)[]) => sql.exec(text, ...values),
-      });
-      // `transactionSync` begins, commits and rolls back.
-      this.#driver = sqlite({ prepare, exec: () => undefined });
-    }
+    if (this.#driver !== undefined) return this.#driver;
+    const { sql } = this.#storage;
+    sql.exec(sqliteMigration());
+    const prepare = (text: string) => {
+      const run = (...values: (string | number | null)[]) => sql.exec(text, ...values).toArray();
+      return { all: run, run };
+    };
+    // `transactionSync` begins, commits and rolls back.
+    this.#driver = sqlite({ prepare, exec: () => undefined });
     return this.#driver;
   }
 }
@@ -106,28 +94,31 @@ export class FloodgateObject {
  * @throws FloodgateError if an option is invalid.
  */
 export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: DurableObjectsOptions = {}): DatabaseDriver {
-  checkOptions("durableObjects", options, ["shardOf", "waitUntil"], "durableObjects(env.FLOODGATE, { shardOf: (key) => key })");
+  const where = "durableObjects";
+  checkOptions(where, options, ["shardOf", "waitUntil"], "durableObjects(env.FLOODGATE, { waitUntil })");
   const { shardOf, waitUntil } = options;
+  functionOrNothing(where, "shardOf", shardOf, "(key) => key");
+  functionOrNothing(where, "waitUntil", waitUntil, "waitUntil");
 
-  async function ask(keys: readonly string[], question: Question): Promise<Loaded> {
-    const [first] = keys as [string];
+  async function ask([first = ""]: readonly string[], question: Question): Promise<Swapped> {
     const name = shardOf === undefined ? "floodgate" : first.slice(0, first.indexOf(" "));
     // A stub belongs to the request that made it.
     const object = namespace.get(namespace.idFromName(name));
     const answer = await object.fetch("https://floodgate/", { method: "POST", body: JSON.stringify(question) });
     if (answer.status !== 200) throw new Error(`The Durable Object answered ${answer.status}.`);
-    const loaded = (await answer.json()) as Loaded & { rows: (Row | null)[] };
-    return { ...loaded, rows: loaded.rows.map((row) => row ?? undefined) };
+    const swapped = (await answer.json()) as Swapped & { rows: (Row | null)[] };
+    return { ...swapped, rows: swapped.rows.map((row) => row ?? undefined) };
   }
 
   return {
-    ...(waitUntil === undefined ? {} : { waitUntil }),
+    waitUntil,
+    shardOf,
     // Stores that place keys differently share no data.
-    ...(shardOf === undefined ? { scope: namespace } : { shardOf }),
-    load: (keys) => ask(keys, { keys }),
+    scope: shardOf === undefined ? namespace : undefined,
+    load: (keys): Promise<Loaded> => ask(keys, { keys }),
     swap(changes, valid) {
       const keys = changes.map(({ key }) => key);
-      return ask(keys, { changes, valid }) as Promise<Swapped>;
+      return ask(keys, { changes, valid });
     },
   };
 }

@@ -24,7 +24,7 @@ export class Step<T = unknown> implements Waiter {
   inFlight = false;
   /** How often another process has changed one of its rows first. */
   overtaken = 0;
-  /** Resolves `turn`. */
+  /** Ends `turn`. */
   wake: () => void = () => undefined;
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
@@ -46,6 +46,7 @@ export class Step<T = unknown> implements Waiter {
     });
   }
 
+  /** Resolves when its keys may be free. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       this.wake = resolve;

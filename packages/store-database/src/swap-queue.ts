@@ -56,21 +56,23 @@ export class SwapQueue implements Answered {
     const step = new Step(keys, work, timeoutMs, this);
     this.#waiting.push(step as Step);
     this.#deadlines.add(step);
-    if (workEndsWithRequest) void this.#takeTurns(step as Step);
+    if (workEndsWithRequest) this.#takeTurns(step as Step).catch((error) => step.fail(fault(error)));
     else this.#schedule();
     return step.answer;
   }
 
-  /** On Workers, each step works in its own request, because another may be over before it. It takes along the steps that share its keys. */
+  /** On Workers, a step works in its own request, because any other may be over first. It takes along the steps that share its keys. */
   async #takeTurns(step: Step): Promise<void> {
     await undefined;
     while (!step.settled) {
-      for (const batch of this.#nextBatches(step)) {
-        const work = this.#work(batch);
-        this.#driver.waitUntil?.(work);
-      }
+      const isFree = !step.keys.some((key) => this.#isBusy(key));
+      for (const batch of isFree ? this.#nextBatches(step) : []) this.#keepAlive(this.#work(batch));
       await step.turn();
     }
+  }
+
+  #keepAlive(work: Promise<unknown>): void {
+    this.#driver.waitUntil?.(work);
   }
 
   /**
@@ -105,14 +107,14 @@ export class SwapQueue implements Answered {
     });
   }
 
-  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. With `own`, only the batch of that. */
+  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. With `own`, only its batch. */
   #nextBatches(own?: Step): Batch[] {
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
     for (const step of this.#waiting) {
-      if (step.settled || (workEndsWithRequest && msLeft(step) <= 0)) continue;
+      if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
       for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
@@ -134,20 +136,22 @@ export class SwapQueue implements Answered {
       batches.delete(batch);
       for (const key of batch.keys) this.#busy.set(key, batch);
     }
+    // A batch whose request has ended stays until its key is asked for again, or until it is the oldest.
+    const [oldest] = this.#busy.keys();
+    if (oldest !== undefined && !this.#isBusy(oldest)) this.#busy.delete(oldest);
     this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
     return next;
   }
 
-  /** A batch ends with its last step: on Workers it may never come back, and steps may never settle, after their requests have ended. */
+  /** A batch ends with its last step: the database may never answer it. */
   #isBusy(key: string): boolean {
-    return this.#busy.get(key)?.steps.some((step) => !step.settled && msLeft(step) > 0) ?? false;
+    return this.#busy.get(key)?.steps.some((step) => !isOver(step)) === true;
   }
 
   async #work(batch: Batch): Promise<void> {
     try {
       // A client may never answer, after it has lost its connection. Then the next steps are not to wait for it.
-      const settled = workEndsWithRequest ? [] : [Promise.allSettled(batch.steps.map(({ answer }) => answer))];
-      await Promise.race([this.#attempt(batch), ...settled]);
+      await Promise.race([this.#attempt(batch), Promise.allSettled(batch.steps.map(({ answer }) => answer))]);
     } catch (error) {
       // Whether it was written is unknown.
       for (const key of batch.keys) this.#seen.delete(key);
@@ -156,11 +160,8 @@ export class SwapQueue implements Answered {
     }
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
-    if (!workEndsWithRequest) {
-      if (this.#waiting.length > 0) this.#schedule();
-    } else {
-      for (const step of this.#waiting) if (!step.settled) step.wake();
-    }
+    if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
+    else if (this.#waiting.length > 0) this.#schedule();
   }
 
   #settle(step: Step, how: () => void): void {
@@ -288,8 +289,13 @@ export class SwapQueue implements Answered {
     if (this.#driver.sweep === undefined || nowMs - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = nowMs;
     // Rows that have ended decide nothing, so a failure needs no handling: the next change tells of it.
-    Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined);
+    this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined));
   }
+}
+
+/** Whether nobody waits for a step. On Workers, a step whose request has ended never settles. */
+function isOver(step: Step): boolean {
+  return step.settled || (workEndsWithRequest && msLeft(step) <= 0);
 }
 
 /** What a batch decided. */

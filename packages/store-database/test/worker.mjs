@@ -1,28 +1,41 @@
 // A Worker with both drivers. Its stores live as long as its isolate.
-import { waitUntil } from "cloudflare:workers";
+import { env, waitUntil } from "cloudflare:workers";
 import { createLimiter } from "@floodgate/core";
+import { storeConformance } from "../../conformance/src/store.js";
 import { d1, d1Migration } from "../src/d1.js";
 import { durableObjects, FloodgateObject } from "../src/durable-object.js";
 import { databaseStore } from "../src/index.js";
+import { compareWithMemory } from "./compare-with-memory.js";
 
 export { FloodgateObject };
 
 const drivers = {
-  d1: ({ DB }) => d1(DB, { waitUntil }),
-  nowhere: ({ DB }) => d1(DB, { table: "nowhere" }),
-  object: ({ FLOODGATE }) => durableObjects(FLOODGATE, { waitUntil }),
-  sharded: ({ FLOODGATE }) => durableObjects(FLOODGATE, { waitUntil, shardOf: (key) => key }),
+  d1: () => d1(env.DB, { waitUntil }),
+  nowhere: () => d1(env.DB, { table: "nowhere" }),
+  object: () => durableObjects(env.FLOODGATE, { waitUntil }),
+  sharded: () => durableObjects(env.FLOODGATE, { waitUntil, shardOf: (key) => key }),
 };
 
 const made = new Map();
 const once = (name, make) => made.get(name) ?? made.set(name, make()).get(name);
 
+/** The tests of the suite of stores, in its order. */
+function suiteOf(driver, effort) {
+  const tests = [];
+  const runner = { describe: (_, body) => body(), it: (_, body) => tests.push(body) };
+  const makeStore = (clock) => databaseStore(driver, { clock, denyCache: false, prefix: `run-${crypto.randomUUID()}` });
+  storeConformance(runner, { name: "", makeStore, effort });
+  return tests;
+}
+
 const calls = {
-  migrate: (_, __, { DB }) => DB.exec(d1Migration().replace(/\n(?!CREATE)/g, " ")),
+  migrate: () => env.DB.exec(d1Migration().replace(/\n(?!CREATE)/g, " ")),
   load: (driver, keys) => driver.load(keys),
   swap: (driver, { changes, valid }) => driver.swap(changes, valid),
   sweep: (driver, most) => driver.sweep(most),
-  async consume(driver, { limit, key = "one", times = 1, timeoutMs = 60_000 }, { database }) {
+  compare: (driver, runs) => compareWithMemory(() => driver, runs),
+  test: (driver, { index, effort }, database) => once(`${database} suite`, () => suiteOf(driver, effort))[index](),
+  async consume(driver, { limit, key = "one", times = 1, timeoutMs = 60_000 }, database) {
     const store = once(database, () => databaseStore(driver));
     const limiter = once(`${database} ${limit.name} ${timeoutMs}`, () =>
       createLimiter({ ...limit, store, timeoutMs, onStoreError: "deny" }),
@@ -34,11 +47,11 @@ const calls = {
 };
 
 export default {
-  async fetch(request, env) {
+  async fetch(request) {
     const [, database, call] = new URL(request.url).pathname.split("/");
     try {
-      const answer = await calls[call](drivers[database](env), await request.json(), { ...env, database });
-      return Response.json(answer ?? null);
+      const driver = once(`${database} driver`, drivers[database]);
+      return Response.json((await calls[call](driver, await request.json(), database)) ?? null);
     } catch ({ code, message }) {
       return Response.json({ code, message }, { status: 500 });
     }

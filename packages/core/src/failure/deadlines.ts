@@ -7,7 +7,7 @@ export interface Waiter {
   readonly deadlineMs: number;
   /** The hard deadline by the steady clock (`latestMs`), which applies even if the event loop is blocked. */
   readonly latestMs: number;
-  /** Its index in `Deadlines`, which maintains it. */
+  /** Its index in `Deadlines`, which maintains it; -1 if it is not there. */
   place: number;
   /** Called once, after the deadline. */
   expire(): void;
@@ -41,20 +41,25 @@ export class Deadlines {
   #latestMs = Number.POSITIVE_INFINITY;
 
   add(waiter: Waiter): void {
-    waiter.place = this.#waiting.push(waiter) - 1;
     if (workEndsWithRequest) {
-      // Each has the timer of its own request, which also takes along waiters whose requests were aborted.
-      startTimer(() => this.#giveUp(this.#waiting.filter((other) => other === waiter || msLeft(other) <= 0)), msUntil(waiter.deadlineMs));
-    } else if (this.#bound(waiter) || this.#firesMs === Number.POSITIVE_INFINITY) this.#arm();
+      // With a timer of its own request, which no other request could stop. It may fire for nothing.
+      waiter.place = 0;
+      startTimer(() => this.#giveUp([waiter]), msUntil(waiter.deadlineMs));
+      return;
+    }
+    waiter.place = this.#waiting.push(waiter) - 1;
+    if (this.#bound(waiter) || this.#firesMs === Number.POSITIVE_INFINITY) this.#arm();
   }
 
   /** Removes a waiter, and returns whether it was here. The timer may fire for nothing, which is cheaper than stopping it each time. */
   delete(waiter: Waiter): boolean {
-    if (this.#waiting[waiter.place] !== waiter) return false;
-    const last = this.#waiting.pop() as Waiter;
-    if (last !== waiter) {
-      this.#waiting[waiter.place] = last;
-      last.place = waiter.place;
+    const { place } = waiter;
+    waiter.place = -1;
+    if (place < 0) return false;
+    const last = this.#waiting.pop();
+    if (last !== undefined && last !== waiter) {
+      this.#waiting[place] = last;
+      last.place = place;
     }
     return true;
   }
