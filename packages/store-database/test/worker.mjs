@@ -1,6 +1,7 @@
 // A Worker with both drivers. Its stores live as long as its isolate.
 import { env, waitUntil } from "cloudflare:workers";
-import { createLimiter } from "@floodgate/core";
+import { concurrency, createLimiter, fixedWindow } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
 import { storeConformance } from "../../conformance/src/store.js";
 import { d1, d1Migration } from "../src/d1.js";
 import { durableObjects, FloodgateObject } from "../src/durable-object.js";
@@ -10,6 +11,7 @@ import { compareWithMemory } from "./compare-with-memory.js";
 export { FloodgateObject };
 
 const drivers = {
+  none: () => undefined,
   d1: () => d1(env.DB, { waitUntil }),
   nowhere: () => d1(env.DB, { table: "nowhere" }),
   object: () => durableObjects(env.FLOODGATE, { waitUntil }),
@@ -28,7 +30,27 @@ function suiteOf(driver, effort) {
   return tests;
 }
 
+/** A store without deadlines of its own, which never answers for one key. */
+const memory = memoryStore();
+const events = new EventTarget();
+const names = ["consume", "consumeAll", "peek", "settle", "renew", "reset", "block", "unblock", "keyState"];
+async function answer(name, limit, key, ...details) {
+  if (name === "renew") events.dispatchEvent(new Event("renewed"));
+  return key === "never" ? new Promise(() => undefined) : memory[name](limit, key, ...details);
+}
+const store = { mode: "async", ...Object.fromEntries(names.map((name) => [name, (...details) => answer(name, ...details)])) };
+const brief = createLimiter({ name: "brief", policy: fixedWindow({ limit: 5, window: "1m" }), store, timeoutMs: 50 });
+const slots = createLimiter({ name: "slots", policy: concurrency({ limit: 5, hold: "100ms" }), store });
+
 const calls = {
+  brief: (_, key) => brief.consume(key),
+  async abandonSlot() {
+    await new Promise((taken) => void slots.run("one", () => new Promise(() => taken())));
+  },
+  async renewSlot() {
+    const renewed = new Promise((resolve) => events.addEventListener("renewed", resolve, { once: true }));
+    await slots.run("one", () => renewed);
+  },
   migrate: () => env.DB.exec(d1Migration().replace(/\n(?!CREATE)/g, " ")),
   load: (driver, keys) => driver.load(keys),
   swap: (driver, { changes, valid }) => driver.swap(changes, valid),

@@ -18,6 +18,18 @@ describe.each(["d1", "object", "sharded"])("Workers with %s", (database) => {
   });
 });
 
+describe("Workers with any asynchronous store", () => {
+  it("each request ends at its own timeout, also after an earlier request has ended", async () => {
+    expect(await workers.ask("none/brief", "quick")).toMatchObject({ degraded: false });
+    expect(await workers.ask("none/brief", "never")).toMatchObject({ degraded: true });
+  });
+
+  it("each slot is renewed while its own request lasts, also after an earlier request has ended", async () => {
+    await workers.ask("none/abandonSlot");
+    await workers.ask("none/renewSlot");
+  });
+});
+
 describe("D1", () => {
   it("is told of a missing table by an error that prints the SQL", async () => {
     const missing = workers.ask("nowhere/load", ["key"]);
@@ -40,7 +52,8 @@ describe("D1", () => {
 it("the Worker of the README limits each address", { timeout: patienceMs }, async () => {
   const readme = readFileSync(join(__dirname, "../README.md"), "utf8");
   const [, code = ""] = /## Cloudflare Workers\n+```js\n(.*?)```/s.exec(readme) ?? [];
-  const miniflare = runtime(await bundled({ code }), ["readme"]);
+  const patient = code.replace("timeoutMs: 500", "timeoutMs: 60_000");
+  const miniflare = runtime(await bundled({ code: patient }), ["readme"]);
   try {
     const statusFrom = async (ip: string): Promise<number> =>
       (await miniflare.dispatchFetch("http://localhost/", { headers: { "cf-connecting-ip": ip } })).status;
