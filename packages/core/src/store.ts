@@ -71,3 +71,4 @@ export { activeListener, listenerOf } from "./events/listeners.js";
 
 // Options
 export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";
+export { workEndsWithRequest } from "./support/runtime.js";

@@ -18,6 +18,7 @@ import {
 } from "@floodgate/core/store";
 import type { DatabaseDriver } from "./driver.js";
 import type { Entry } from "./entry.js";
+import { separateShards } from "./faults.js";
 import { SwapQueue } from "./swap-queue.js";
 
 export interface DatabaseStoreOptions {
@@ -78,6 +79,7 @@ class DatabaseStore implements Store<"async"> {
   readonly answersFromCache = true;
   readonly scope: object;
   readonly dataId: string;
+  readonly shardOf: ((key: string) => string) | undefined;
   readonly #prefix: string;
   readonly #queue: SwapQueue;
   readonly #denyMs: number;
@@ -89,6 +91,7 @@ class DatabaseStore implements Store<"async"> {
     this.scope = known.get(prefix) ?? {};
     known.set(prefix, this.scope);
     this.dataId = `database ${prefix}`;
+    this.shardOf = driver.shardOf;
     this.#prefix = `${prefix}:`;
     this.#queue = new SwapQueue(driver, clock);
     this.#denyMs = denyCache ? denyMs : Number.NEGATIVE_INFINITY;
@@ -101,6 +104,8 @@ class DatabaseStore implements Store<"async"> {
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
+    const shards = new Set(checks.map(({ key }) => this.shardOf?.(key)));
+    if (shards.size > 1) return Promise.reject(separateShards(shards));
     const keyed = checks.map((check) => ({ ...check, key: this.#keyOf(check.limit.name, check.key) }));
     const keys = [...new Set(keyed.map(({ key }) => key))];
     const work = (entries: readonly Entry[], nowMs: number): Decision[] => {
@@ -170,8 +175,10 @@ class DatabaseStore implements Store<"async"> {
   }
 
   /** The key of a row. JSON escapes what databases cannot hold in a text: NUL and lone surrogates. Long keys are hashed. */
-  #keyOf(...parts: string[]): string {
-    return this.#prefix + encodeKey(JSON.stringify(parts));
+  #keyOf(...parts: [name: string, key: string, receipt?: string]): string {
+    const shard = this.shardOf?.(parts[1] as string);
+    const shown = shard === undefined ? "" : `${encodeKey(JSON.stringify(shard).replaceAll(" ", "\\u0020"))} `;
+    return shown + this.#prefix + encodeKey(JSON.stringify(parts));
   }
 
   /**

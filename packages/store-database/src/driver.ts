@@ -57,6 +57,13 @@ export interface DatabaseDriver {
   swap(changes: readonly Change[], valid: ValidTime): Promised<Swapped>;
   /** Deletes at most `most` rows that have ended. Default: the database does it by itself. */
   sweep?(most: number): Promised<unknown>;
+  /**
+   * The part of the database that has a request's key, if no change can be atomic across parts. Then row keys begin with this text as JSON
+   * without spaces (its hash if it is long) and a space, may have 600 characters, and the keys of one call are in one part.
+   */
+  readonly shardOf?: ((key: string) => string) | undefined;
+  /** Where a request's I/O ends with its response: lets it go on until `work` is done. That of Workers. */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */
-  readonly scope?: object;
+  readonly scope?: object | undefined;
 }

@@ -23,3 +23,11 @@ export function fault(cause: unknown): FloodgateError {
   const short = text.length > 300 ? `${text.slice(0, 297)}...` : text;
   return new FloodgateError("FLOODGATE_STORE_FAULT", `The database could not decide: ${short.replace(/\s+/g, " ")}`, { cause });
 }
+
+/** The keys of a request are in parts of the database that no change can write together. */
+export function separateShards(shards: ReadonlySet<string | undefined>): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_DIFFERENT_STORES",
+    `The limits of a request have keys in ${shards.size} parts of the database, so that they cannot be charged together. Nothing was charged. Let \`shardOf\` return one text for all keys of a request, or leave it out.`,
+  );
+}

@@ -24,6 +24,8 @@ export class Step<T = unknown> implements Waiter {
   inFlight = false;
   /** How often another process has changed one of its rows first. */
   overtaken = 0;
+  /** Ends `turn`. */
+  wake: () => void = () => undefined;
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
   readonly #answered: Answered;
@@ -41,6 +43,13 @@ export class Step<T = unknown> implements Waiter {
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
+    });
+  }
+
+  /** Resolves when its keys may be free. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
     });
   }
 

@@ -1,4 +1,4 @@
-import { activeListener, type Clock, Deadlines, msLeft, ServerClock } from "@floodgate/core/store";
+import { activeListener, type Clock, Deadlines, msLeft, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Promised, Row, Version } from "./driver.js";
 import { Entry } from "./entry.js";
@@ -41,8 +41,8 @@ export class SwapQueue implements Answered {
   readonly #deadlines = new Deadlines();
   readonly #seen = new LRUCache<string, Seen>({ maxSize: mostCells, sizeCalculation: ({ entry }) => entry.size });
   #waiting: Step[] = [];
-  /** The keys of the batches at work. */
-  readonly #busy = new Set<string>();
+  /** The batch at work on each key. */
+  readonly #busy = new Map<string, Batch>();
   #scheduled = false;
   #sweptMs: number = performance.now();
   #roundTripMs = 0;
@@ -56,8 +56,23 @@ export class SwapQueue implements Answered {
     const step = new Step(keys, work, timeoutMs, this);
     this.#waiting.push(step as Step);
     this.#deadlines.add(step);
-    this.#schedule();
+    if (workEndsWithRequest) this.#takeTurns(step as Step).catch((error) => step.fail(fault(error)));
+    else this.#schedule();
     return step.answer;
+  }
+
+  /** On Workers, a step works in its own request, because any other may be over first. It takes along the steps that share its keys. */
+  async #takeTurns(step: Step): Promise<void> {
+    await undefined;
+    while (!step.settled) {
+      const isFree = !step.keys.some((key) => this.#isBusy(key));
+      for (const batch of isFree ? this.#nextBatches(step) : []) this.#keepAlive(this.#work(batch));
+      await step.turn();
+    }
+  }
+
+  #keepAlive(work: Promise<unknown>): void {
+    this.#driver.waitUntil?.(work);
   }
 
   /**
@@ -92,16 +107,16 @@ export class SwapQueue implements Answered {
     });
   }
 
-  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. */
-  #nextBatches(): Set<Batch> {
+  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. With `own`, only its batch. */
+  #nextBatches(own?: Step): Batch[] {
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
     for (const step of this.#waiting) {
-      if (step.settled) continue;
+      if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
-      for (const key of step.keys) if (taken.has(key) || this.#busy.has(key)) others.add(taken.get(key));
+      for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
       if (others.size > 1 || (others.size === 1 && (other === undefined || other.steps.length >= mostSteps))) {
         waiting.push(step);
@@ -116,9 +131,21 @@ export class SwapQueue implements Answered {
         taken.set(key, batch);
       }
     }
-    this.#waiting = waiting;
-    for (const { keys } of batches) for (const key of keys) this.#busy.add(key);
-    return batches;
+    const next = [...batches].filter(({ steps }) => own === undefined || steps.includes(own));
+    for (const batch of next) {
+      batches.delete(batch);
+      for (const key of batch.keys) this.#busy.set(key, batch);
+    }
+    // A batch whose request has ended stays until its key is asked for again, or until it is the oldest.
+    const [oldest] = this.#busy.keys();
+    if (oldest !== undefined && !this.#isBusy(oldest)) this.#busy.delete(oldest);
+    this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
+    return next;
+  }
+
+  /** A batch ends with its last step: the database may never answer it. */
+  #isBusy(key: string): boolean {
+    return this.#busy.get(key)?.steps.some((step) => !isOver(step)) === true;
   }
 
   async #work(batch: Batch): Promise<void> {
@@ -131,9 +158,10 @@ export class SwapQueue implements Answered {
       const reason = fault(error);
       for (const step of batch.steps) if (!step.settled) this.#settle(step, () => step.fail(reason));
     }
-    for (const key of batch.keys) this.#busy.delete(key);
+    for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
-    if (this.#waiting.length > 0) this.#schedule();
+    if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
+    else if (this.#waiting.length > 0) this.#schedule();
   }
 
   #settle(step: Step, how: () => void): void {
@@ -261,8 +289,13 @@ export class SwapQueue implements Answered {
     if (this.#driver.sweep === undefined || nowMs - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = nowMs;
     // Rows that have ended decide nothing, so a failure needs no handling: the next change tells of it.
-    Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined);
+    this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined));
   }
+}
+
+/** Whether nobody waits for a step. On Workers, a step whose request has ended never settles. */
+function isOver(step: Step): boolean {
+  return step.settled || (workEndsWithRequest && msLeft(step) <= 0);
 }
 
 /** What a batch decided. */

@@ -12,7 +12,7 @@ const processes = 8;
 const year = "365d";
 
 /** Policies that admit a burst of 5000, and nothing more for minutes. */
-const policies: readonly PolicyOptions[] = [
+export const policies: readonly PolicyOptions[] = [
   { algorithm: "fixed-window", limit: 5000, window: year },
   { algorithm: "sliding-window-counter", limit: 5000, window: year },
   { algorithm: "sliding-window-counter", limit: 5000, window: "360d", buckets: 6 },

@@ -2,6 +2,7 @@ import { describe, it } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { type StoreGroup, storeConformance } from "../../conformance/src/store.js";
 import { type DatabaseDriver, databaseStore } from "../src/index.js";
+import { compareWithMemory } from "./compare-with-memory.js";
 
 let prefixes = 0;
 
@@ -22,5 +23,8 @@ export function suiteOf(name: string, driver: () => DatabaseDriver): void {
       effort: allRuns ? 0.2 : 0.01,
       leaveOut,
     },
+  );
+  it.runIf(allRuns)(`${name} decides, settles, blocks and shows everything as a memory store does`, { timeout: 120_000 }, () =>
+    compareWithMemory(driver, 60),
   );
 }

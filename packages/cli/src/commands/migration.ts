@@ -1,3 +1,4 @@
+import { d1Migration } from "@floodgate/store-database/d1";
 import { mysqlMigration } from "@floodgate/store-database/mysql";
 import { postgresMigration } from "@floodgate/store-database/postgres";
 import { sqliteMigration } from "@floodgate/store-database/sqlite";
@@ -5,7 +6,13 @@ import { Argument, type Command } from "commander";
 import type { Io } from "../io.js";
 import { examples } from "../options.js";
 
-const migrations = { postgres: postgresMigration, mysql: mysqlMigration, mariadb: mysqlMigration, sqlite: sqliteMigration };
+const migrations = {
+  postgres: postgresMigration,
+  mysql: mysqlMigration,
+  mariadb: mysqlMigration,
+  sqlite: sqliteMigration,
+  d1: d1Migration,
+};
 
 interface MigrationOptions {
   readonly table: string;

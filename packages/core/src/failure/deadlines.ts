@@ -1,4 +1,4 @@
-import { afterReading, startTimer, steadyMs, stopTimer } from "../support/runtime.js";
+import { afterReading, startTimer, steadyMs, stopTimer, workEndsWithRequest } from "../support/runtime.js";
 import { tick, tickMs, unblockedMs, unwatch, watch } from "./running-clock.js";
 
 /** A pending operation with a deadline. */
@@ -7,7 +7,7 @@ export interface Waiter {
   readonly deadlineMs: number;
   /** The hard deadline by the steady clock (`latestMs`), which applies even if the event loop is blocked. */
   readonly latestMs: number;
-  /** Its index in `Deadlines`, which maintains it. */
+  /** Its index in `Deadlines`, which maintains it; -1 if it is not there. */
   place: number;
   /** Called once, after the deadline. */
   expire(): void;
@@ -41,24 +41,35 @@ export class Deadlines {
   #latestMs = Number.POSITIVE_INFINITY;
 
   add(waiter: Waiter): void {
+    if (workEndsWithRequest) {
+      // With a timer of its own request, which no other request could stop. It may fire for nothing.
+      waiter.place = 0;
+      startTimer(() => this.#giveUp([waiter]), msUntil(waiter.deadlineMs));
+      return;
+    }
     waiter.place = this.#waiting.push(waiter) - 1;
-    if (waiter.latestMs < this.#latestMs) this.#latestMs = waiter.latestMs;
-    if (waiter.deadlineMs < this.#dueMs) this.#dueMs = waiter.deadlineMs;
-    else if (this.#firesMs < Number.POSITIVE_INFINITY) return;
-    this.#arm();
+    if (this.#bound(waiter) || this.#firesMs === Number.POSITIVE_INFINITY) this.#arm();
   }
 
-  /** Removes a waiter. The timer may fire for nothing, which is cheaper than stopping it each time. */
-  delete(waiter: Waiter): void {
-    if (!this.#waits(waiter)) return;
-    const last = this.#waiting.pop() as Waiter;
-    if (last === waiter) return;
-    this.#waiting[waiter.place] = last;
-    last.place = waiter.place;
+  /** Removes a waiter, and returns whether it was here. The timer may fire for nothing, which is cheaper than stopping it each time. */
+  delete(waiter: Waiter): boolean {
+    const { place } = waiter;
+    waiter.place = -1;
+    if (place < 0) return false;
+    const last = this.#waiting.pop();
+    if (last !== undefined && last !== waiter) {
+      this.#waiting[place] = last;
+      last.place = place;
+    }
+    return true;
   }
 
-  #waits(waiter: Waiter): boolean {
-    return this.#waiting[waiter.place] === waiter;
+  /** Lowers the bounds to the deadlines of a waiter. Returns whether its running deadline is the first. */
+  #bound({ deadlineMs, latestMs }: Waiter): boolean {
+    if (latestMs < this.#latestMs) this.#latestMs = latestMs;
+    if (deadlineMs >= this.#dueMs) return false;
+    this.#dueMs = deadlineMs;
+    return true;
   }
 
   #arm(): void {
@@ -74,34 +85,25 @@ export class Deadlines {
   #tick(): void {
     tick();
     const nowMs = steadyMs();
-    const nowRunningMs = unblockedMs(nowMs);
-    const over = nowRunningMs >= this.#dueMs || nowMs >= this.#latestMs ? this.#over(nowRunningMs, nowMs) : [];
-    if (over.length > 0) afterReading(() => this.#giveUp(over));
+    let over: Waiter[] = [];
+    if (unblockedMs(nowMs) >= this.#dueMs || nowMs >= this.#latestMs) {
+      this.#dueMs = this.#latestMs = Number.POSITIVE_INFINITY;
+      over = this.#waiting.filter((waiter) => {
+        const isOver = msLeft(waiter, nowMs) <= 0;
+        if (!isOver) this.#bound(waiter);
+        return isOver;
+      });
+      if (over.length > 0) afterReading(() => this.#giveUp(over));
+    }
     this.#firesMs = Number.POSITIVE_INFINITY;
     if (this.#waiting.length > over.length) this.#arm();
     unwatch();
   }
 
-  #over(nowRunningMs: number, nowMs: number): Waiter[] {
-    this.#dueMs = Number.POSITIVE_INFINITY;
-    this.#latestMs = Number.POSITIVE_INFINITY;
-    const over: Waiter[] = [];
-    for (const waiter of this.#waiting) {
-      if (waiter.deadlineMs <= nowRunningMs || waiter.latestMs <= nowMs) {
-        over.push(waiter);
-      } else {
-        if (waiter.deadlineMs < this.#dueMs) this.#dueMs = waiter.deadlineMs;
-        if (waiter.latestMs < this.#latestMs) this.#latestMs = waiter.latestMs;
-      }
-    }
-    return over;
-  }
-
   #giveUp(over: readonly Waiter[]): void {
     const expired: Waiter[] = [];
     for (const waiter of over) {
-      if (!this.#waits(waiter)) continue;
-      this.delete(waiter);
+      if (!this.delete(waiter)) continue;
       // Reading a reply may have extended the deadline.
       if (msLeft(waiter) > 0) this.add(waiter);
       else expired.push(waiter);

@@ -42,7 +42,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   readonly #fallbackStore: FallbackStore;
   readonly #onEvent: EventListener | undefined;
   readonly #deadlines = new Deadlines();
-  #leave: () => void = () => undefined;
+  #leave: (() => void) | undefined;
 
   constructor(
     store: Store<M>,
@@ -65,7 +65,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   }
 
   close(): void {
-    this.#leave();
+    this.#leave?.();
     // What is not given back ends by itself, so a failure needs no handling.
     runInBackground(
       () => this.#store.releaseLeases?.(),
@@ -234,15 +234,14 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     };
   }
 
-  /** Bounds a shared hand-over by our timeout. */
-  #bounded<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
-    return isPromise(answer) ? this.atMost(this.timeoutMs, answer) : answer;
+  /** Bounds an answer, such as a shared hand-over, by our timeout. */
+  #bounded<T>(answer: T | PromiseLike<T>, timeoutMs = this.timeoutMs): T | PromiseLike<T> {
+    return isPromise(answer) ? this.atMost(timeoutMs, answer) : answer;
   }
 
   #inTime<T, A extends Decided<T, M>>(timeoutMs: number, ask: (timeoutMs: number) => A): A {
     const answer = ask(timeoutMs);
-    if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
-    return this.atMost(timeoutMs, answer as PromiseLike<T>) as A;
+    return this.#store.keepsDeadlines === true ? answer : (this.#bounded<T>(answer as T | PromiseLike<T>, timeoutMs) as A);
   }
 
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {

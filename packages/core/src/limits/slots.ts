@@ -4,7 +4,7 @@ import type { Decision } from "../decide/decision.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { isPromise, type Promised, runInBackground } from "../support/promises.js";
-import { startTimer, stopTimer } from "../support/runtime.js";
+import { startTimer, stopTimer, workEndsWithRequest } from "../support/runtime.js";
 
 type Charge = ChargeRecord<Policy>;
 
@@ -99,17 +99,13 @@ class Keeper {
     this.#timer = undefined;
   }
 
-  readonly #tick = (): void => {
+  readonly #tick = async (): Promise<void> => {
     this.#timer = startTimer(this.#tick, this.#everyMs);
-    void this.#renewAll();
-  };
-
-  async #renewAll(): Promise<void> {
     const due = [...this.#slots].filter(({ renewing }) => !renewing);
     for (let i = 0; i < due.length; i += perTurn) {
       await Promise.all(due.slice(i, i + perTurn).map((slot) => (this.#slots.has(slot) ? slot.renew() : undefined)));
     }
-  }
+  };
 }
 
 /**
@@ -128,7 +124,7 @@ export function keepSlot(charge: Charge, decision: Decision, onEvent: EventListe
   const { scope } = charge.settler;
   const holdMs = charge.limit.policy.holdMs as number;
   const byHold = keepers.get(scope) ?? new Map<number, Keeper>();
-  const keeper = byHold.get(holdMs) ?? new Keeper(holdMs);
+  const keeper = (!workEndsWithRequest && byHold.get(holdMs)) || new Keeper(holdMs);
   keepers.set(scope, byHold.set(holdMs, keeper));
   const slot = new Slot(charge, decision, keeper, onEvent);
   charge.slot = slot;

@@ -179,7 +179,7 @@ export class RateLimit<Req> {
     }
     if (checks.length === 0) {
       const exempt = asked.indexOf("exempt");
-      return exempt < 0 ? this.#pass(context, "uncounted") : this.#pass(context, "exempt", rules[exempt]?.name);
+      return this.#pass(context, exempt < 0 ? "uncounted" : "exempt", rules[exempt]?.name);
     }
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);

@@ -7,7 +7,8 @@ const answerMs = 5000;
 
 /** Requests that are held until their turn. */
 export class HeldRequests {
-  readonly #held = new Map<unknown, () => void>();
+  /** Each lets one go. */
+  readonly #held = new Set<() => void>();
 
   /** How many requests are held. */
   get size(): number {
@@ -19,15 +20,17 @@ export class HeldRequests {
    * alive.
    */
   hold(delayMs: number, go: () => void): () => void {
-    const timer = startTimer(() => {
-      this.#held.delete(timer);
-      go();
-    }, delayMs);
-    this.#held.set(timer, go);
-    return () => {
+    const cancel = (): void => {
       stopTimer(timer);
-      this.#held.delete(timer);
+      this.#held.delete(letGo);
     };
+    const letGo = (): void => {
+      cancel();
+      go();
+    };
+    const timer = startTimer(letGo, delayMs);
+    this.#held.add(letGo);
+    return cancel;
   }
 
   /** Sends the usual answer of a rejected request, unless `onLimited`, which has returned, answers it within five seconds. */
@@ -45,10 +48,6 @@ export class HeldRequests {
 
   /** Releases all held requests at once. */
   release(): void {
-    for (const [timer, go] of [...this.#held]) {
-      stopTimer(timer);
-      this.#held.delete(timer);
-      go();
-    }
+    for (const letGo of [...this.#held]) letGo();
   }
 }

@@ -25,9 +25,9 @@ export class ActiveRules<Req> {
   current!: Version<Req>;
   /** The live source; undefined for constant rules. */
   readonly source: RuleSource | undefined;
-  #leave: () => void = () => undefined;
+  #leave: (() => void) | undefined;
   /** Releases the names of the active version. */
-  #release: () => void = () => undefined;
+  #release: (() => void) | undefined;
 
   /** @throws FloodgateError if a rule is wrong. */
   constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
@@ -62,7 +62,7 @@ export class ActiveRules<Req> {
       checkNames(where, client.guard, claimsOf(set));
       return () => {
         const release = claimNames(where, client.guard, claimsOf(set));
-        this.#release();
+        this.#release?.();
         this.#release = release;
         this.current = next;
       };
@@ -77,9 +77,9 @@ export class ActiveRules<Req> {
 
   /** The active version stays active, but its names may be reused. */
   close(): void {
-    this.#leave();
-    this.#release();
-    this.#leave = this.#release = () => undefined;
+    this.#leave?.();
+    this.#release?.();
+    this.#leave = this.#release = undefined;
   }
 }
 

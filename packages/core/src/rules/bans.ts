@@ -14,7 +14,7 @@ import { type Duration, durationText, parseDuration } from "../support/duration.
 import { inside } from "../support/errors.js";
 import { NewestMap } from "../support/newest-map.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
-import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 
 /** Bans a key for a while after repeated rejections. */
@@ -99,7 +99,6 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
   const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
   return andThen<CombinedDecision, CombinedDecision>(decideChecks(guard, checks), (whole) => {
     let counted: Promised<Decision>[] | undefined;
-    let waits = false;
     for (let i = 0; i < checks.length; i++) {
       const check = checks[i] as BanCheck;
       const decision = whole.all[i] as Decision;
@@ -108,11 +107,9 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
       if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || decision.blocked !== undefined) continue;
       counted ??= [...whole.all];
       counted[i] = countRejection(check, ban, decision, client, deadlineMs);
-      waits ||= isPromise(counted[i]);
     }
     if (counted === undefined) return whole;
-    const decisions = waits ? Promise.all(counted) : (counted as Decision[]);
-    return andThen<readonly Decision[], CombinedDecision>(decisions, (all) => combine(checks, all, (decision) => decision));
+    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all, (decision) => decision));
   });
 }
 

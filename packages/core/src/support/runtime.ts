@@ -10,6 +10,10 @@ const immediately = typeof setImmediate === "function" ? setImmediate : undefine
 /** In Node, Bun and Deno. */
 declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
 
+/** Cloudflare Workers: a request's timers and I/O end with it, also if other requests wait for them. */
+export const workEndsWithRequest: boolean =
+  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
+
 declare const queueMicrotask: (run: () => void) => void;
 
 /** Runs a callback after the current synchronous code. */

@@ -9,3 +9,11 @@ declare module "koa-ratelimit" {
     readonly [option: string]: unknown;
   }): Middleware;
 }
+
+/** What `wrangler types` declares: the bindings. */
+declare module "cloudflare:workers" {
+  import type { D1Database, DurableObjectNamespace } from "@cloudflare/workers-types";
+
+  export const env: { readonly FLOODGATE: DurableObjectNamespace; readonly DB: D1Database };
+  export function waitUntil(work: Promise<unknown>): void;
+}

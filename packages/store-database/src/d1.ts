@@ -1,0 +1,84 @@
+import { functionOrNothing } from "@floodgate/core/store";
+import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
+import { sqliteMigration } from "./sqlite.js";
+import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+
+/** A database of Cloudflare D1, or your own object around another asynchronous SQLite. `batch` must be one transaction. */
+export interface D1Database<S = unknown> {
+  prepare(sql: string): { bind(...values: (string | number)[]): S };
+  batch(statements: S[]): PromiseLike<readonly { readonly results: readonly unknown[] }[]>;
+}
+
+export interface WorkersOptions {
+  /**
+   * `waitUntil` of `cloudflare:workers`. With it, decisions that several requests of an isolate share do not fail if the client of one of them
+   * disconnects.
+   */
+  waitUntil?: (work: Promise<unknown>) => void;
+}
+
+/** The SQL that makes the table. */
+export const d1Migration: (options?: TableOptions) => string = sqliteMigration;
+
+const nowMs = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+
+/**
+ * A driver for Cloudflare D1: `databaseStore(d1(env.DB))`. A change is one batch, which D1 runs as a transaction. D1's clock decides.
+ * `d1Migration()` has the SQL of its table.
+ * @throws FloodgateError if an option is invalid.
+ */
+export function d1<S>(database: D1Database<S>, options: TableOptions & WorkersOptions = {}): DatabaseDriver {
+  const table = tableOf("d1", options);
+  const { waitUntil } = options;
+  functionOrNothing("d1", "waitUntil", waitUntil, "waitUntil");
+  const sql = {
+    // The time is in a row of its own, so that it is told if no key has a row.
+    load: `SELECT ${nowMs} AS now, f.key, f.version, f.value FROM (SELECT 1) LEFT JOIN ${table} f ON f.key IN (SELECT value FROM json_each(?1))`,
+    // Each change is [key, was, version, value, life].
+    swap: `INSERT OR REPLACE INTO ${table} (key, version, value, ends_ms)
+SELECT c.value ->> 0, c.value ->> 2, c.value ->> 3, ${nowMs} + (c.value ->> 4) FROM json_each(?1) c
+WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
+  SELECT 1 FROM json_each(?1) e LEFT JOIN ${table} f ON f.key = e.value ->> 0 WHERE f.version IS NOT e.value ->> 1
+)`,
+    sweep: `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ?1)`,
+  };
+
+  /** Runs statements in one transaction, and returns the rows of the last. */
+  async function ask(...statements: S[]): Promise<readonly unknown[]> {
+    try {
+      return (await database.batch(statements)).at(-1)?.results ?? [];
+    } catch (error) {
+      if (error instanceof Error && error.message.includes("no such table")) throw missingTable(table, d1Migration(options), error);
+      throw error;
+    }
+  }
+
+  const loading = (keys: readonly string[]): S => database.prepare(sql.load).bind(JSON.stringify(keys));
+
+  function loadedOf(keys: readonly string[], answers: readonly unknown[]): Loaded {
+    const rows = new Map((answers as Answer[]).map((answer) => [answer.key, answer]));
+    return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
+  }
+
+  return {
+    scope: database,
+    waitUntil,
+    load: async (keys) => loadedOf(keys, await ask(loading(keys))),
+    async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+      const keys = changes.map(({ key }) => key);
+      const versions = changes.map(({ was, value }) => (value === undefined ? was : newVersion()));
+      const told = changes.map(({ key, was, value, lifeMs }, i) => [key, was ?? null, versions[i], value ?? null, lifeMs]);
+      const swapping = database.prepare(sql.swap).bind(JSON.stringify(told), fromMs, untilMs);
+      const loaded = loadedOf(keys, await ask(swapping, loading(keys)));
+      // No other writing has these versions.
+      return { ...loaded, done: loaded.rows.every((row, i) => row?.version === versions[i]) };
+    },
+    sweep: (most) => ask(database.prepare(sql.sweep).bind(most)),
+  };
+}
+
+interface Answer extends Row {
+  readonly now: number;
+  /** Null if no key has a row. */
+  readonly key: string | null;
+}
