@@ -5,10 +5,10 @@
 export type InstrumentKind = "counter" | "histogram" | "sum" | "gauge";
 
 /**
- * The attributes of a measurement. None of them is made of a request: `rule` is a name from the app's configuration, all others are one of
- * a few words.
+ * The attributes of a measurement. None of them is made of a request: `rule` is a name from the app's configuration, `server` a part of a
+ * store, such as a server of a Redis Cluster; all others are one of a few words.
  */
-export type AttributeName = "rule" | "result" | "state" | "code" | "error.type" | "version";
+export type AttributeName = "rule" | "result" | "state" | "code" | "error.type" | "server" | "version";
 
 /** One metric. */
 export interface Instrument {
@@ -179,10 +179,10 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
   breakers: sum(
     "store.breakers",
     "{breaker}",
-    ["state"],
-    "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed).",
+    ["state", "server"],
+    "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed). A Redis Cluster has one for each server.",
   ),
-  breakerTransitions: counter("store.breaker_transitions", "{transition}", ["state"], "Changes of circuit breakers to a state."),
+  breakerTransitions: counter("store.breaker_transitions", "{transition}", ["state", "server"], "Changes of circuit breakers to a state."),
   denyCacheHits: counter(
     "deny_cache.hits",
     "{hit}",

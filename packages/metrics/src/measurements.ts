@@ -66,7 +66,7 @@ export class Measurements {
     this.#rules = new RuleNames(maxRules, (name) => this.#begin(name));
     this.#decisionDuration = this.#histograms.decisionDuration.with();
     this.#roundTripDecisions = this.#histograms.roundTripDecisions.with();
-    for (const state of ["closed", "open", "half-open"]) this.#counters.breakerTransitions.with(state);
+    for (const state of ["closed", "open", "half-open"]) this.#counters.breakerTransitions.with(state, "");
     for (const result of ["accepted", "refused"]) this.#counters.rulesReloads.with(result);
   }
 
@@ -147,7 +147,7 @@ export class Measurements {
         counters.storeErrors.with(event.error instanceof FloodgateError ? event.error.code : "other").value++;
         break;
       case "breaker":
-        counters.breakerTransitions.with(event.state).value++;
+        counters.breakerTransitions.with(event.state, event.part ?? "").value++;
         break;
       case "rules-reloaded":
         counters.rulesReloads.with("accepted").value++;
