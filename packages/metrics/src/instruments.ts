@@ -46,6 +46,8 @@ export type CounterId =
   | "bans"
   | "keyChanges"
   | "slotsLost"
+  | "leases"
+  | "unitsLeased"
   | "evictions"
   | "storeErrors"
   | "breakerTransitions"
@@ -162,6 +164,18 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "{slot}",
     ["rule", "result"],
     "Slots that came back while their request still ran, because the process was stopped or could not reach the store for longer than hold, by result: retaken (there was room, so the request has a slot again), or beside (the limit was full, so the request runs beside it).",
+  ),
+  leases: counter(
+    "leases",
+    "{lease}",
+    ["rule", "result"],
+    "Leases of busy keys of a Redis store, by result: begun, ended. Those begun and not ended are in use.",
+  ),
+  unitsLeased: counter(
+    "units.leased",
+    "{unit}",
+    ["rule", "result"],
+    "Units of leases, by result: charged (in Redis, ahead of the requests), spent, returned (unused, counted with those spent when the lease ends). Those charged and neither spent nor returned are held.",
   ),
   keys: sum("keys", "{key}", [], "Keys that the memory stores hold now."),
   evictions: counter(

@@ -132,6 +132,10 @@ export class Measurements {
       case "slot-lost":
         counters.slotsLost.with(this.ruleOf(event.name), event.counted ? "retaken" : "beside").value++;
         break;
+      case "leased":
+      case "lease-ended":
+        this.#leased(event);
+        break;
       case "evicted":
         counters.evictions.with(this.ruleOf(event.name)).value++;
         break;
@@ -163,6 +167,19 @@ export class Measurements {
         event satisfies never;
     }
   };
+
+  #leased(event: Extract<FloodgateEvent, { type: "leased" | "lease-ended" }>): void {
+    const { leases, unitsLeased } = this.#counters;
+    const rule = this.ruleOf(event.name);
+    if (event.type === "leased") {
+      leases.with(rule, "begun").value++;
+      unitsLeased.with(rule, "charged").value += event.units;
+    } else {
+      leases.with(rule, "ended").value++;
+      unitsLeased.with(rule, "spent").value += event.spent;
+      unitsLeased.with(rule, "returned").value += event.units - event.spent;
+    }
+  }
 
   #requested({ name, result, replaces }: RequestEvent): void {
     if (replaces !== undefined) {

@@ -1,4 +1,4 @@
-import { asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
+import { activeListener, asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
 import type { CommandQueues } from "../command-queues.js";
 import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
@@ -144,6 +144,7 @@ export class Leases {
       const { id } = fetch;
       const grant = grantOf(policy, lifeMs, { id, units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
       known.denied?.doubt(known.suffix, key);
+      activeListener()?.({ type: "leased", name: known.limit.name, key, units });
       this.#release(table, key, lease, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);
     }
@@ -192,7 +193,10 @@ export class Leases {
   }
 
   #release(table: LeaseTable, key: string, lease: KeyLease, grants: readonly Grant[]): void {
-    for (const { id, spent } of grants) this.#end(table, key, lease, id, spent);
+    for (const { id, units, spent } of grants) {
+      activeListener()?.({ type: "lease-ended", name: table.known.limit.name, key, units, spent });
+      this.#end(table, key, lease, id, spent);
+    }
     this.#drop(table, key, lease);
   }
 
