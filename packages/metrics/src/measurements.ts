@@ -3,6 +3,8 @@ import { type DecisionResult, type RequestEvent, type RequestResult, resultOf } 
 import { type CounterId, type HistogramId, type InstrumentId, instruments } from "./instruments.js";
 import { type Attributes, type Recorder, RuleNames, SeriesOf, type Total } from "./series.js";
 
+type LeaseEvent = Extract<FloodgateEvent, { readonly type: "lease" }>;
+
 /** What became of a request under a rule. */
 type Result = DecisionResult | "exempt" | "missing-key" | "skipped";
 
@@ -132,8 +134,7 @@ export class Measurements {
       case "slot-lost":
         counters.slotsLost.with(this.ruleOf(event.name), event.counted ? "retaken" : "beside").value++;
         break;
-      case "leased":
-      case "lease-ended":
+      case "lease":
         this.#leased(event);
         break;
       case "evicted":
@@ -168,16 +169,15 @@ export class Measurements {
     }
   };
 
-  #leased(event: Extract<FloodgateEvent, { type: "leased" | "lease-ended" }>): void {
+  #leased({ name, units, spent }: LeaseEvent): void {
     const { leases, unitsLeased } = this.#counters;
-    const rule = this.ruleOf(event.name);
-    if (event.type === "leased") {
-      leases.with(rule, "begun").value++;
-      unitsLeased.with(rule, "charged").value += event.units;
+    const rule = this.ruleOf(name);
+    leases.with(rule, spent === undefined ? "begun" : "ended").value++;
+    if (spent === undefined) {
+      unitsLeased.with(rule, "charged").value += units;
     } else {
-      leases.with(rule, "ended").value++;
-      unitsLeased.with(rule, "spent").value += event.spent;
-      unitsLeased.with(rule, "returned").value += event.units - event.spent;
+      unitsLeased.with(rule, "spent").value += spent;
+      unitsLeased.with(rule, "returned").value += units - spent;
     }
   }
 
