@@ -170,15 +170,16 @@ export class Measurements {
   };
 
   #leased({ name, units, spent }: LeaseEvent): void {
-    const { leases, unitsLeased } = this.#counters;
     const rule = this.ruleOf(name);
-    leases.with(rule, spent === undefined ? "begun" : "ended").value++;
-    if (spent === undefined) {
-      unitsLeased.with(rule, "charged").value += units;
-    } else {
-      unitsLeased.with(rule, "spent").value += spent;
-      unitsLeased.with(rule, "returned").value += units - spent;
-    }
+    const add = (id: CounterId, result: string, more: number): void => {
+      this.#counters[id].with(rule, result).value += more;
+    };
+    // Adds zeros too: all series begin with the first lease, so that their differences have a value.
+    add("leases", "begun", spent === undefined ? 1 : 0);
+    add("leases", "ended", spent === undefined ? 0 : 1);
+    add("unitsLeased", "charged", spent === undefined ? units : 0);
+    add("unitsLeased", "spent", spent ?? 0);
+    add("unitsLeased", "returned", units - (spent ?? units));
   }
 
   #requested({ name, result, replaces }: RequestEvent): void {

@@ -125,7 +125,7 @@ it("breakers are counted by state, and the errors of stores by code", async () =
 });
 
 it("breakers of a store with several servers are counted by server", async () => {
-  const store = { ...failingStore(), shardOf: (key: string) => `10.0.0.${key}:7000` };
+  const store = failingStore((key) => `10.0.0.${key}:7000`);
   const api = createLimiter({ name: "api", policy: fixedWindow({ limit: 100, window: "365d" }), store, onEvent: () => undefined });
   undo.push(() => api.close());
   for (let i = 0; i < 5; i++) await api.consume("1");
@@ -187,10 +187,12 @@ describe("live rules", () => {
 });
 
 /** A store whose every answer is a fault. */
-function failingStore(): Store<"async"> {
+/** @param shardOf the server of a key, for a store with several. */
+function failingStore(shardOf?: (key: string) => string): Store<"async"> {
   const away = async () => {
     throw new Error("away");
   };
-  const get = (store: Store, name: keyof Store) => (name === "mode" ? "async" : typeof store[name] === "function" ? away : store[name]);
+  const get = (store: Store, name: keyof Store) =>
+    name === "mode" ? "async" : name === "shardOf" ? shardOf : typeof store[name] === "function" ? away : store[name];
   return new Proxy<Store>(memoryStore(), { get: (store, name) => get(store, name as keyof Store) }) as Store<"async">;
 }

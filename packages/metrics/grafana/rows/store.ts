@@ -102,6 +102,19 @@ export const store: readonly Panel[] = [
     },
   }),
   lines({
+    title: "Leased units",
+    description:
+      "Units of busy keys per second: charged in Redis ahead of the requests, spent by them, and returned unused. If most come back, the keys are not busy enough to lease.",
+    unit: "ops",
+    queries: { "{{rule}} {{result}}": perSecond("unitsLeased", {}, ["rule", "result"]) },
+  }),
+  lines({
+    title: "Leases in use",
+    description: "How many keys are leased now, by rule, once or twice in each process. The event lease names them.",
+    unit: "short",
+    queries: { "{{rule}}": `${now("leases", { result: "begun" }, byRule)} - ${now("leases", { result: "ended" }, byRule)}` },
+  }),
+  lines({
     title: "Commands to Redis",
     description: "Commands per second, by result, and the decisions that they carried. The gap between the two is what batching saves.",
     unit: "ops",
