@@ -1,7 +1,9 @@
+import { createWriteStream } from "node:fs";
 import { createServer, get } from "node:http";
 import { createLimiter, observe, slidingWindowCounter } from "@floodgate/core";
 import { dashboard } from "@floodgate/dashboard/express";
 import { rateLimit } from "@floodgate/express";
+import { decisionLog } from "@floodgate/metrics/decisions";
 import { openTelemetry } from "@floodgate/metrics/opentelemetry";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import { memoryStore } from "@floodgate/store-memory";
@@ -16,6 +18,7 @@ import { clientKey } from "./lib/subjects.mjs";
 const [kind] = process.argv.slice(2);
 
 if (kind === "observe") observe(() => undefined);
+if (kind === "log") decisionLog(createWriteStream("/dev/null"));
 if (kind === "prometheus") prometheus();
 if (kind === "opentelemetry") {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);

@@ -7,6 +7,7 @@ const labels = {
   nothing: "nothing",
   again: "nothing, in another process: the noise",
   observe: "`observe` with an empty listener",
+  log: "the decision log, with 1 % of what passes",
   prometheus: "Prometheus",
   opentelemetry: "OpenTelemetry, with an SDK",
   dashboard: "the dashboard, mounted",

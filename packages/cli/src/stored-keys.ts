@@ -44,8 +44,7 @@ async function scan(redis: Redis | Cluster, prefix: string, most: number, { name
   const keys: StoredKey[] = [];
   // SCAN may return a key twice. Held units and the state beside them are one.
   const seen = new Set<string>();
-  const nodes = redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis];
-  for (const node of nodes) {
+  for (const node of mastersOf(redis)) {
     for await (const found of node.scanStream({ match, count: 1000 })) {
       for (const redisKey of found as string[]) {
         const state = redisKey.replace(/:holds$/, "");
@@ -58,6 +57,34 @@ async function scan(redis: Redis | Cluster, prefix: string, most: number, { name
     }
   }
   return { keys, more: false };
+}
+
+const mastersOf = (redis: Redis | Cluster): Redis[] => (redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis]);
+
+/** What processes have leased of a key. */
+export interface Leased {
+  /** The units that Redis has charged ahead. The processes may have spent them already. */
+  readonly units: number;
+  readonly processes: number;
+}
+
+/** Undefined if no process leases the key, or the user of Redis may not look. */
+export async function leasedOf(redis: Redis | Cluster, redisKey: string): Promise<Leased | undefined> {
+  try {
+    const processes = await redis.zcard(`${redisKey}:leases`);
+    if (processes === 0) return undefined;
+    const records = new Set<string>();
+    for (const node of mastersOf(redis)) {
+      for await (const found of node.scanStream({ match: `${literal(redisKey)}:lease-*`, count: 1000 })) {
+        for (const record of found as string[]) records.add(record);
+      }
+    }
+    const texts = await Promise.all([...records].map((record) => redis.get(record)));
+    // A record without units is that of a lease which ended before it began.
+    return { units: texts.reduce((sum, text) => sum + (Number.parseInt(text ?? "", 10) || 0), 0), processes };
+  } catch {
+    return undefined;
+  }
 }
 
 /** A text as a pattern that matches only the text. */

@@ -48,7 +48,7 @@ export interface Target {
  * Finds the target in Redis and calls `use` with it.
  * @throws Failure if Redis does not answer, or the rules, the rule or the key are invalid.
  */
-export function withTarget(io: Io, options: TargetOptions, use: (target: Target) => Promise<void>): Promise<void> {
+export function withTarget(io: Io, options: TargetOptions, use: (target: Target, redis: Redis | Cluster) => Promise<void>): Promise<void> {
   return withRedis(options, async (redis) => {
     const set = options.policy === undefined ? await rulesOf(io, options, redis) : limitInCode(options, options.policy);
     const plainRule = set.rules.find(({ name }) => name === options.rule);
@@ -63,7 +63,7 @@ export function withTarget(io: Io, options: TargetOptions, use: (target: Target)
     }
     const target = { rule, key, keyText: limiter.keyText(key), store, limiter };
     await refuseOtherPolicies(redis, options, target);
-    await use(target);
+    await use(target, redis);
   });
 }
 

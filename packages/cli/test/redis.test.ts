@@ -323,6 +323,23 @@ describe("a blocked key", () => {
   });
 });
 
+test("status says how many units of a busy key processes have leased", async () => {
+  const redis = new Redis(url);
+  const store = redisStore(redis, { lease: { lifeMs: 10_000 } });
+  const limiter = createLimiter({ name: "in code", policy: fixedWindow({ limit: 1000, window: "1h" }), store, timeoutMs: 10_000 });
+  const ask = ["--rule", "in code", "--key", "ann", "--policy", "fixed-window 1000/1h"];
+  expect((await command("status", ...ask)).out).not.toContain("leased");
+  // A key is hot after ten requests, and the fetch of its lease is sent before the last answer.
+  for (let i = 0; i < 12; i++) await limiter.consume("ann");
+  await redis.ping();
+  expect((await command("status", ...ask)).out).toMatch(/ {2}leased \(used, maybe not spent\): \d+ units by 1 process\n$/);
+  const { leased } = JSON.parse((await command("status", ...ask, "--json")).out);
+  expect(leased).toEqual({ units: expect.any(Number), processes: 1 });
+  await store.releaseLeases();
+  limiter.close();
+  redis.disconnect();
+});
+
 test("status reads the active rules, and counts under another prefix", async () => {
   await command("push", file);
   const redis = new Redis(url);

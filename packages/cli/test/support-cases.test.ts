@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type FloodgateEvent, slidingWindowLog } from "@floodgate/core";
 import { dashboard } from "@floodgate/dashboard/express";
 import { memoryStore, rateLimit } from "@floodgate/express";
+import { type DecisionLine, decisionLog } from "@floodgate/metrics/decisions";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
@@ -16,8 +17,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
-// "Why do I get a 429?": for each way in which a request can be rejected, what the client, the events, the metrics, the dashboard and
-// `floodgate why` say.
+// "Why do I get a 429?": for each way in which a request can be rejected, what the client, the events, the decision log, the metrics, the
+// dashboard and `floodgate why` say.
 
 /** The dashboard's name for all requests. */
 const wholeRequests = "";
@@ -52,6 +53,7 @@ let redisServer: RedisServer;
 let redis: Redis;
 let server: Server;
 const registry = new Registry();
+const lines: DecisionLine[] = [];
 const requests: Extract<FloodgateEvent, { type: "request" }>[] = [];
 const ends: (() => unknown)[] = [];
 let client: ReturnType<typeof supertest>;
@@ -68,7 +70,10 @@ const away = redisStore(new Redis(1, "127.0.0.1", { lazyConnect: true, retryStra
 beforeAll(async () => {
   redisServer = await startRedis();
   redis = new Redis(redisServer.port, redisServer.host);
-  ends.push(prometheus(registry));
+  ends.push(
+    prometheus(registry),
+    decisionLog((line) => lines.push(line)),
+  );
   const page = dashboard({ showKeys: true });
   ends.push(() => page.close());
   const onEvent = (event: FloodgateEvent): void => void (event.type === "request" && requests.push(event));
@@ -242,11 +247,12 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
     used("/falling"),
     { by: "falling", result: "fallback-limited", args: ["redis://127.0.0.1:1"], why: /127\.0\.0\.1:1/ },
   ],
-])("%s: the response, event, metric and `floodgate why` say it", async (_, path, before, said) => {
+])("%s: the response, event, log, metric and `floodgate why` say it", async (_, path, before, said) => {
   const { status = 429, detail = soon, result = "limited", by, headers, args = [] } = said;
   await before();
   const earlier = await outcomes();
   requests.length = 0;
+  lines.length = 0;
   const response = await send(path, headers);
   expect(response.status).toBe(status);
   expect(response.body.detail).toMatch(detail);
@@ -254,6 +260,11 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
   expect(requests.map(({ type, result: got, name, rejected: isRejected }) => ({ type, got, name, isRejected }))).toEqual([
     { type: "request", got: result, name: by, isRejected: true },
   ]);
+  const [line] = lines;
+  expect(lines.map(({ result: got, rule, method }) => [got, rule, method])).toEqual([[result, by, "GET"]]);
+  // A request without a key or with an ambiguous path is rejected before rules are checked.
+  const own = line?.rules.find(({ rule }) => rule === by) ?? { result, key: "", retryAfterMs: line?.retryAfterMs };
+  expect([own.result, typeof own.key, own.retryAfterMs]).toEqual([result, "string", line?.retryAfterMs]);
   expect(await outcomes()).toEqual({ ...earlier, [result]: (earlier[result] ?? 0) + 1 });
   expect(args[0]?.startsWith("redis:") ? await why(path, [], args[0]) : await why(path, args)).toMatch(said.why);
   end();

@@ -18,7 +18,8 @@ export { isRejection, resultOf } from "./events/results.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events/events.js";
 
 // What rules do with a request, beside a middleware
-export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";
+export { type Explanation, type Misfit, RuleExplainer, requestOfEvent, uncheckedRules } from "./rules/explain.js";
+export type { RequestContext } from "./requests/request-context.js";
 export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { statusList } from "./rules/refund-when.js";

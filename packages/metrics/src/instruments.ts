@@ -5,10 +5,10 @@
 export type InstrumentKind = "counter" | "histogram" | "sum" | "gauge";
 
 /**
- * The attributes of a measurement. None of them is made of a request: `rule` is a name from the app's configuration, all others are one of
- * a few words.
+ * The attributes of a measurement. None of them is made of a request: `rule` is a name from the app's configuration, `server` a part of a
+ * store, such as a server of a Redis Cluster; all others are one of a few words.
  */
-export type AttributeName = "rule" | "result" | "state" | "code" | "error.type" | "version";
+export type AttributeName = "rule" | "result" | "state" | "code" | "error.type" | "server" | "version";
 
 /** One metric. */
 export interface Instrument {
@@ -46,6 +46,8 @@ export type CounterId =
   | "bans"
   | "keyChanges"
   | "slotsLost"
+  | "leases"
+  | "unitsLeased"
   | "evictions"
   | "storeErrors"
   | "breakerTransitions"
@@ -163,6 +165,18 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     ["rule", "result"],
     "Slots that came back while their request still ran, because the process was stopped or could not reach the store for longer than hold, by result: retaken (there was room, so the request has a slot again), or beside (the limit was full, so the request runs beside it).",
   ),
+  leases: counter(
+    "leases",
+    "{lease}",
+    ["rule", "result"],
+    "Leases of busy keys of a Redis store, by result: begun, ended. Those begun and not ended are in use.",
+  ),
+  unitsLeased: counter(
+    "units.leased",
+    "{unit}",
+    ["rule", "result"],
+    "Units of leases, by result: charged (in Redis, ahead of the requests), spent, returned (unused, counted with those spent when the lease ends). Those charged and neither spent nor returned are held.",
+  ),
   keys: sum("keys", "{key}", [], "Keys that the memory stores hold now."),
   evictions: counter(
     "evictions",
@@ -179,10 +193,10 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
   breakers: sum(
     "store.breakers",
     "{breaker}",
-    ["state"],
-    "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed).",
+    ["state", "server"],
+    "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed). A Redis Cluster has one for each server.",
   ),
-  breakerTransitions: counter("store.breaker_transitions", "{transition}", ["state"], "Changes of circuit breakers to a state."),
+  breakerTransitions: counter("store.breaker_transitions", "{transition}", ["state", "server"], "Changes of circuit breakers to a state."),
   denyCacheHits: counter(
     "deny_cache.hits",
     "{hit}",

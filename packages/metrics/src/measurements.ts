@@ -3,6 +3,8 @@ import { type DecisionResult, type RequestEvent, type RequestResult, resultOf } 
 import { type CounterId, type HistogramId, type InstrumentId, instruments } from "./instruments.js";
 import { type Attributes, type Recorder, RuleNames, SeriesOf, type Total } from "./series.js";
 
+type LeaseEvent = Extract<FloodgateEvent, { readonly type: "lease" }>;
+
 /** What became of a request under a rule. */
 type Result = DecisionResult | "exempt" | "missing-key" | "skipped";
 
@@ -66,7 +68,7 @@ export class Measurements {
     this.#rules = new RuleNames(maxRules, (name) => this.#begin(name));
     this.#decisionDuration = this.#histograms.decisionDuration.with();
     this.#roundTripDecisions = this.#histograms.roundTripDecisions.with();
-    for (const state of ["closed", "open", "half-open"]) this.#counters.breakerTransitions.with(state);
+    for (const state of ["closed", "open", "half-open"]) this.#counters.breakerTransitions.with(state, "");
     for (const result of ["accepted", "refused"]) this.#counters.rulesReloads.with(result);
   }
 
@@ -132,6 +134,9 @@ export class Measurements {
       case "slot-lost":
         counters.slotsLost.with(this.ruleOf(event.name), event.counted ? "retaken" : "beside").value++;
         break;
+      case "lease":
+        this.#leased(event);
+        break;
       case "evicted":
         counters.evictions.with(this.ruleOf(event.name)).value++;
         break;
@@ -147,7 +152,7 @@ export class Measurements {
         counters.storeErrors.with(event.error instanceof FloodgateError ? event.error.code : "other").value++;
         break;
       case "breaker":
-        counters.breakerTransitions.with(event.state).value++;
+        counters.breakerTransitions.with(event.state, event.part ?? "").value++;
         break;
       case "rules-reloaded":
         counters.rulesReloads.with("accepted").value++;
@@ -163,6 +168,19 @@ export class Measurements {
         event satisfies never;
     }
   };
+
+  #leased({ name, units, spent }: LeaseEvent): void {
+    const rule = this.ruleOf(name);
+    const add = (id: CounterId, result: string, more: number): void => {
+      this.#counters[id].with(rule, result).value += more;
+    };
+    // Adds zeros too: all series begin with the first lease, so that their differences have a value.
+    add("leases", "begun", spent === undefined ? 1 : 0);
+    add("leases", "ended", spent === undefined ? 0 : 1);
+    add("unitsLeased", "charged", spent === undefined ? units : 0);
+    add("unitsLeased", "spent", spent ?? 0);
+    add("unitsLeased", "returned", units - (spent ?? units));
+  }
 
   #requested({ name, result, replaces }: RequestEvent): void {
     if (replaces !== undefined) {

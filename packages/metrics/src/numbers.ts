@@ -31,10 +31,10 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
 
   const keys = new Numbers("keys", sum);
   const breakers = new Numbers("breakers", sum);
-  for (const state of ["closed", "open", "half-open"]) breakers.add(0, state);
-  for (const { size, breaker } of stores) {
-    if (size !== undefined) keys.add(size);
-    if (breaker !== undefined) breakers.add(1, breaker);
+  for (const state of ["closed", "open", "half-open"]) breakers.add(0, state, "");
+  for (const store of stores) {
+    if (store.size !== undefined) keys.add(store.size);
+    for (const [server, state] of store.breakers) breakers.add(1, state, server);
   }
 
   const versions = new Numbers("rulesVersions", sum);
@@ -59,7 +59,7 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   };
 }
 
-/** The readings of one instrument, by the value of its attribute. */
+/** The readings of one instrument, by the values of its attributes. */
 class Numbers {
   readonly #id: NowId;
   readonly #join: (a: number, b: number) => number;
@@ -71,14 +71,18 @@ class Numbers {
     this.#join = join;
   }
 
-  /** @param attribute the value of the instrument's only attribute, if it has one. */
-  add(number: number, attribute = ""): void {
+  /** @param attributes the values of the instrument's attributes, none of which has a line break. */
+  add(number: number, ...attributes: string[]): void {
+    const attribute = attributes.join("\n");
     const known = this.#values.get(attribute);
     this.#values.set(attribute, known === undefined ? number : this.#join(known, number));
   }
 
   all(): readonly Reading[] {
-    return [...this.#values].map(([attribute, value]) => ({ attributes: attributesOf(instruments[this.#id], [attribute]), value }));
+    return [...this.#values].map(([attribute, value]) => ({
+      attributes: attributesOf(instruments[this.#id], attribute.split("\n")),
+      value,
+    }));
   }
 }
 

@@ -55,6 +55,10 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   exempt: [{ type: "exempt", name: "api" }, ["requests api exempt 1"]],
   "missing-key": [{ type: "missing-key", name: "api", rejected: true }, ["requests api missing-key 1"]],
   refunded: [{ type: "refunded", ...who, units: 2, decision }, ["refunds api succeeded 1", "unitsRefunded api 2"]],
+  lease: [
+    { type: "lease", ...who, units: 32, spent: 30 },
+    ["leases api ended 1", "unitsLeased api spent 30", "unitsLeased api returned 2"],
+  ],
   charged: [{ type: "charged", ...who, cost: 9, units: 9 }, ["unitsCharged api 9"]],
   settled: [{ type: "settled", ...who, cost: 1, units: -2, decision }, ["settlements api succeeded 1", "unitsSettled api refunded 2"]],
   "refund-failed": [{ type: "refund-failed", ...who, error }, ["refunds api failed 1"]],
@@ -68,7 +72,7 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   "round-trip": [{ type: "round-trip", steps: 7, ms: 1.5, ok: true }, ["roundTripDuration ok 0.0015", "roundTripDecisions 7"]],
   "deny-cache-hit": [{ type: "deny-cache-hit", name: "api" }, ["denyCacheHits api 1"]],
   "store-error": [{ type: "store-error", error }, ["storeErrors FLOODGATE_STORE_TIMEOUT 1"]],
-  breaker: [{ type: "breaker", state: "open" }, ["breakerTransitions open 1"]],
+  breaker: [{ type: "breaker", state: "open" }, ["breakerTransitions open  1"]],
   "rules-reloaded": [{ type: "rules-reloaded", source: "limits.yaml", version: "2" }, ["rulesReloads accepted 1"]],
   "rules-refused": [{ type: "rules-refused", source: "limits.yaml", error }, ["rulesReloads refused 1"]],
   warning: [{ type: "warning", code: "FLOODGATE_COUNTED_TWICE", message: "twice" }, ["warnings FLOODGATE_COUNTED_TWICE 1"]],
@@ -92,6 +96,7 @@ describe("each event of core is measured", () => {
 
   it.each<[string, FloodgateEvent, string[]]>([
     ["a key that was missing, but not rejected", { type: "missing-key", name: "api", rejected: false }, ["requests api skipped 1"]],
+    ["a lease that begins", { ...events.lease[0], spent: undefined }, ["leases api begun 1", "unitsLeased api charged 32"]],
     ["a settlement that charges", { ...events.settled[0], units: 4 }, ["settlements api succeeded 1", "unitsSettled api charged 4"]],
     ["a slot that is lost while the limit is full", { ...events["slot-lost"][0], counted: false }, ["slotsLost api beside 1"]],
     ["a ban in shadow mode", { ...events.banned[0], shadow: true }, ["bans api shadow 1"]],

@@ -90,7 +90,7 @@ function figuresOf(seriesOf: (instrument: Instrument) => Series): Figures {
 }
 
 function keyOf({ attributes }: Instrument, value: (attribute: AttributeName) => unknown): string {
-  return attributes.map(value).join(" ");
+  return attributes.map(value).join(" ").trimEnd();
 }
 
 function openTelemetrySeries(instrument: Instrument, metrics: readonly MetricData[]): Series {

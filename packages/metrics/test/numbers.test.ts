@@ -124,6 +124,17 @@ it("breakers are counted by state, and the errors of stores by code", async () =
   expect(requests).toEqual({ "api failed-open": 5 });
 });
 
+it("breakers of a store with several servers are counted by server", async () => {
+  const store = failingStore((key) => `10.0.0.${key}:7000`);
+  const api = createLimiter({ name: "api", policy: fixedWindow({ limit: 100, window: "365d" }), store, onEvent: () => undefined });
+  undo.push(() => api.close());
+  for (let i = 0; i < 5; i++) await api.consume("1");
+  await api.consume("2");
+  const { breakers, breakerTransitions } = await figures();
+  expect(breakers).toEqual({ "open 10.0.0.1:7000": 1, "closed 10.0.0.2:7000": 1 });
+  expect(breakerTransitions).toEqual({ "open 10.0.0.1:7000": 1 });
+});
+
 describe("live rules", () => {
   const rule = (limit: number) => JSON.stringify({ rules: [{ name: "live", key: "global", limit, window: "1m" }] });
   let text = rule(1);
@@ -176,10 +187,12 @@ describe("live rules", () => {
 });
 
 /** A store whose every answer is a fault. */
-function failingStore(): Store<"async"> {
+/** @param shardOf the server of a key, for a store with several. */
+function failingStore(shardOf?: (key: string) => string): Store<"async"> {
   const away = async () => {
     throw new Error("away");
   };
-  const get = (store: Store, name: keyof Store) => (name === "mode" ? "async" : typeof store[name] === "function" ? away : store[name]);
+  const get = (store: Store, name: keyof Store) =>
+    name === "mode" ? "async" : name === "shardOf" ? shardOf : typeof store[name] === "function" ? away : store[name];
   return new Proxy<Store>(memoryStore(), { get: (store, name) => get(store, name as keyof Store) }) as Store<"async">;
 }

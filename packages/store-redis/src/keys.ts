@@ -33,6 +33,11 @@ export function keySuffix(name: string, policy: Policy): string {
   return `:${name}:${kindOf(policy)}`;
 }
 
+/** The Redis key of what a key has used of a limit, for tools. @param prefix the `prefix` of the store. */
+export function storedKey(prefix: string, key: string, { name, policy }: { readonly name: string; readonly policy: Policy }): string {
+  return `${prefix}:${hashTag(key)}${keySuffix(name, policy)}`;
+}
+
 /** What a Redis key of the store holds. */
 export interface StoredKey {
   /** The key that a limit counts, as events show it. */

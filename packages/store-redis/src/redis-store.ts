@@ -214,10 +214,8 @@ function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
 
 /** A hit for each limit that rejected. */
 function tellRejected(checks: readonly Check[], decisions: readonly Decision[]): void {
-  const listener = activeListener();
-  if (listener === undefined) return;
-  checks.forEach(({ limit: { name } }, i) => {
-    if (decisions[i]?.allowed === false) listener({ type: "deny-cache-hit", name });
+  checks.forEach(({ limit }, i) => {
+    if (decisions[i]?.allowed === false) activeListener()?.({ type: "deny-cache-hit", name: limit.name });
   });
 }
 

@@ -1,9 +1,11 @@
 import {
   consumeAll,
   createLimiter,
+  type FloodgateEvent,
   fixedWindow,
   type Limiter,
   leakyBucket,
+  observe,
   type Policy,
   slidingWindowCounter,
   slidingWindowLog,
@@ -58,6 +60,27 @@ async function charged(limiter: Limiter<"async">, key = "hot"): Promise<number> 
 }
 
 const minutely = fixedWindow({ limit: 1000, window: "1m" });
+
+it("are events: how many units a process leases, and how many of them it has spent in the end", async () => {
+  const events: (FloodgateEvent & { readonly type: "lease" })[] = [];
+  const stop = observe((event) => void (event.type === "lease" && events.push(event)));
+  const store = leasing();
+  const limiter = limiterOn(store, minutely);
+  await consume(limiter, 30);
+  await store.releaseLeases();
+  stop();
+  const sum = (numbers: (number | undefined)[]): number => numbers.reduce<number>((total, number = 0) => total + number, 0);
+  const [begun, ended] = [false, true].map((isOver) => events.filter(({ spent }) => (spent !== undefined) === isOver)) as [
+    typeof events,
+    typeof events,
+  ];
+  expect(new Set(events.map(({ name, key }) => `${name} ${key}`))).toEqual(new Set(["api hot"]));
+  expect(sum(begun.map(({ units }) => units))).toBeGreaterThan(0);
+  expect(sum(ended.map(({ units }) => units))).toBe(sum(begun.map(({ units }) => units)));
+  expect(sum(ended.map(({ spent }) => spent))).toBeGreaterThan(0);
+  expect(await charged(limiter)).toBe(30);
+  limiter.close();
+});
 
 test("the numbers of leased decisions are whole and within the limit, whatever the traffic and the clock", async () => {
   const step = fc.record({

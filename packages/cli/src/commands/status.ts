@@ -1,9 +1,12 @@
+import type { Limit } from "@floodgate/core/store";
+import { storedKey } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import type { Io } from "../io.js";
 import { readKeyState } from "../key-state.js";
 import { examples } from "../options.js";
-import { keyStateJson, keyStateText } from "../output/status.js";
+import { keyStateJson, keyStateText, leasedText } from "../output/status.js";
 import { json } from "../output/terminal.js";
+import { leasedOf } from "../stored-keys.js";
 import { type TargetOptions, targetOptions, withTarget } from "../target.js";
 
 export function addStatus(program: Command, io: Io): void {
@@ -18,9 +21,10 @@ export function addStatus(program: Command, io: Io): void {
 }
 
 function status(io: Io, options: TargetOptions): Promise<void> {
-  return withTarget(io, options, async (target) => {
+  return withTarget(io, options, async (target, redis) => {
     const state = await readKeyState(target, options.plan);
-    if (options.json === true) io.out(json(keyStateJson(target, state)));
-    else io.out(keyStateText(io, target, state));
+    const leased = await leasedOf(redis, storedKey(options.prefix, target.keyText, target.rule.fixed as Limit));
+    if (options.json === true) io.out(json({ ...keyStateJson(target, state), leased: leased ?? null }));
+    else io.out(keyStateText(io, target, state) + leasedText(leased));
   });
 }

@@ -1,6 +1,7 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
 import type { KeyState, PlanState } from "../key-state.js";
+import type { Leased } from "../stored-keys.js";
 import type { Target } from "../target.js";
 import { count, localTime, policyText, waitText } from "./format.js";
 import { table } from "./table.js";
@@ -21,6 +22,12 @@ export function keyStateText(io: Io, target: Target, state: KeyState): string {
   ]);
   const shadow = rule.shadow ? "The rule has mode: shadow, so it rejects nothing.\n" : "";
   return `${title(io, target, verdict(io, plans))}${table(io, headings, rows)}${blockText(io, state)}${shadow}`;
+}
+
+/** The units that are leased count as used. */
+export function leasedText(leased: Leased | undefined): string {
+  if (leased === undefined) return "";
+  return `  leased (used, maybe not spent): ${count(leased.units, "unit")} by ${leased.processes} ${leased.processes === 1 ? "process" : "processes"}\n`;
 }
 
 /** The text for a key that held a foreign value. */

@@ -63,6 +63,8 @@ export interface DecisionUnder<P> {
   readonly heldUntilMs?: number | undefined;
   /** Set if the key is blocked or banned: the one of the two that lasts longer. Otherwise a rejection means that the limit is used up. */
   readonly blocked?: KeyBlock | undefined;
+  /** The decisions of all limits that were checked in the same step, this one and shadow limits included, in the order of the rules. */
+  readonly decisions?: readonly DecisionUnder<P>[];
 }
 
 /** What an allowed decision charged. A store settles it. */

@@ -71,6 +71,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   #settler: Settler<P> | undefined;
   /** The charged key, or the record of the charge. The record is made on demand, because most decisions are never settled. */
   #charged: string | ChargeRecord<P> | undefined;
+  #all: readonly DecisionUnder<P>[] | undefined;
 
   // On the prototype, so that a decision needs no room for it.
   get used(): number {
@@ -79,6 +80,14 @@ export class MadeDecision<P> implements DecisionUnder<P> {
 
   get heldUntilMs(): number | undefined {
     return this.#heldUntilMs;
+  }
+
+  get decisions(): readonly DecisionUnder<P>[] {
+    return this.#all ?? [this];
+  }
+
+  static join<P>(all: readonly DecisionUnder<P>[]): void {
+    for (const made of all) if (#charged in made) (made as MadeDecision<P>).#all = all;
   }
 
   static asOwn<P>(made: DecisionUnder<P>): MadeDecision<P> {
@@ -96,7 +105,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 
   static inState<P>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
+    const own = MadeDecision.asOwn(made);
     own.#state = state;
     return own;
   }
@@ -166,6 +175,9 @@ export const asOwn: typeof MadeDecision.asOwn = MadeDecision.asOwn;
 
 /** Attaches a charge of a key under a limit to a decision. The settler settles it. */
 export const charged: typeof MadeDecision.charged = MadeDecision.charged;
+
+/** Lets decisions of one step know each other. */
+export const join: typeof MadeDecision.join = MadeDecision.join;
 
 /** A copy of the decision with other values, in the same state. It has no charge. */
 export const copyWith: typeof MadeDecision.copyWith = MadeDecision.copyWith;

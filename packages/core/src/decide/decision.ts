@@ -1,5 +1,5 @@
 import type { DecisionUnder } from "../algorithms/algorithm.js";
-import { asOwn, copyWith } from "../algorithms/decision.js";
+import { asOwn, copyWith, join } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Check } from "./limit.js";
 
@@ -52,6 +52,7 @@ export function combine(
     all[i] = decision;
     if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;
   }
+  join(all);
   return { allowed, decision: worst ?? mostRestrictive(all), all };
 }
 

@@ -3,7 +3,15 @@ import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { steadyMs } from "../support/runtime.js";
 import type { DecisionEvent, EventListener, RequestEvent, RequestResult } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
-import { decidingOf, isRejection, resultOf } from "./results.js";
+import { decidingOf, rankOf, resultOf } from "./results.js";
+
+/** The request whose event listeners are being told. Module state costs less than a field of each event. */
+let told: RequestPass | undefined;
+
+/** The request of the request event that a listener is being called with; undefined if no middleware decided it. */
+export function toldRequest(): RequestPass | undefined {
+  return told;
+}
 
 /** A request as a middleware sees it: with the last event of the request. */
 export interface RequestPass {
@@ -65,26 +73,20 @@ export function emitRequest(
   request: RequestPass | undefined,
 ): void {
   if (listener === undefined) return;
-  const rejected = isRejection(result);
+  const rank = rankOf(result);
+  const rejected = rank < 0;
   if (!rejected && !hearsAllowed(listener)) return;
-  let replaces: RequestEvent | undefined;
-  for (let earlier = request?.previous; earlier !== undefined && replaces === undefined; earlier = earlier.previous)
-    replaces = earlier.emitted;
-  if (replaces !== undefined && weightOf(replaces.result) >= weightOf(result)) return;
+  let earlier = request?.previous;
+  while (earlier !== undefined && earlier.emitted === undefined) earlier = earlier.previous;
+  const replaces = earlier?.emitted;
+  if (replaces !== undefined && rankOf(replaces.result) <= rank) return;
   const decision = typeof decided === "object" ? decided : undefined;
   const name = decision?.name ?? (decided as string | undefined);
   const event: RequestEvent = { type: "request", result, rejected, name, decision, replaces };
+  told = request;
   if (request !== undefined) request.emitted = event;
   listener(event);
 }
-
-/** The heaviest of a request's results is the request's own. */
-function weightOf(result: RequestResult): number {
-  if (isRejection(result)) return passing.length;
-  return passing.indexOf(result);
-}
-
-const passing: readonly RequestResult[] = ["uncounted", "skipped", "exempt", "allowed", "delayed", "fallback-allowed", "failed-open"];
 
 /** The event of one decision. */
 export function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {

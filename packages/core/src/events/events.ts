@@ -124,6 +124,20 @@ export interface SlotLostEvent {
   readonly counted: boolean;
 }
 
+/**
+ * A process has leased units of a busy key: Redis has charged them, and the process spends them without asking. Or it has ended a lease, and
+ * gives back what it has not spent.
+ */
+export interface LeaseEvent {
+  readonly type: "lease";
+  readonly name: string;
+  readonly key: string;
+  /** The units of the lease. */
+  readonly units: number;
+  /** The units that were spent when the lease ended. Undefined when it begins. */
+  readonly spent: number | undefined;
+}
+
 /** A full store evicted a key that had not expired. */
 export interface EvictionEvent {
   readonly type: "evicted";
@@ -252,6 +266,7 @@ export type FloodgateEvent =
   | RefundFailedEvent
   | SettleFailedEvent
   | SlotLostEvent
+  | LeaseEvent
   | EvictionEvent
   | RoundTripEvent
   | DenyCacheEvent

@@ -1,19 +1,17 @@
 import type { Decision } from "../decide/decision.js";
 import type { DecisionEvent, DecisionResult, RequestResult } from "./events.js";
 
-const rejections: ReadonlySet<RequestResult> = new Set<RequestResult>([
-  "limited",
-  "blocked",
-  "banned",
-  "failed-closed",
-  "fallback-limited",
-  "missing-key",
-  "ambiguous-path",
-]);
+/** The results of requests that pass. A request that several middlewares decided has the first of theirs. */
+const passing: readonly unknown[] = ["failed-open", "fallback-allowed", "delayed", "allowed", "exempt", "skipped", "uncounted"];
+
+/** Lower for a result that outweighs others of the same request; below 0 for a rejection. */
+export function rankOf(result: RequestResult): number {
+  return passing.indexOf(result);
+}
 
 /** Whether a request with this result was rejected. */
 export function isRejection(result: RequestResult | DecisionResult): boolean {
-  return rejections.has(result as RequestResult);
+  return result !== "shadow-limited" && rankOf(result) < 0;
 }
 
 /** What a decision means for its request, in a word: for metrics, dashboards and logs. */

@@ -36,12 +36,12 @@ export class Breaker implements Circuit {
   /** The last twenty calls as bits, the newest lowest: 1 for a failure. */
   #outcomes = 0;
   #probeAtMs = 0;
-  readonly #part: string;
+  readonly part: string;
   readonly #report: OutageReport;
 
   /** @param part the part of the store; "" for the whole store. */
   constructor(part: string, report: OutageReport) {
-    this.#part = part;
+    this.part = part;
     this.#report = report;
   }
 
@@ -105,7 +105,7 @@ export class Breaker implements Circuit {
     this.#outcomes = 0;
     if (state === this.#state) return;
     this.#state = state;
-    this.#report.tell(this.#part, state, error);
+    this.#report.tell(this.part, state, error);
   }
 }
 

@@ -10,8 +10,6 @@ const mostParts = 100;
 /** A part that nobody has asked for so long, although it may be probed, has left the store: a Cluster has replaced the server. */
 const leftAfterMs = 60_000;
 
-const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];
-
 /** The circuit breakers of a store: one for each part that fails separately. A store without parts has one. */
 export class Breakers {
   readonly #shardOf: ((key: string) => string) | undefined;
@@ -23,15 +21,9 @@ export class Breakers {
     this.#shardOf = store.shardOf?.bind(store);
   }
 
-  /** The worst state of all parts. */
-  get state(): BreakerState {
-    const states = new Set(this.#all().map(({ state }) => state));
-    return worstFirst.find((state) => states.has(state)) as BreakerState;
-  }
-
   /** Milliseconds until every part has been probed, at least 1; 0 if all breakers are closed. */
   get waitMs(): number {
-    return Math.max(...this.#all().map(({ waitMs }) => waitMs));
+    return Math.max(...this.all().map(({ waitMs }) => waitMs));
   }
 
   listen(onEvent: EventListener): () => void {
@@ -71,7 +63,8 @@ export class Breakers {
     }
   }
 
-  #all(): Breaker[] {
+  /** The breaker of the whole store first. */
+  all(): Breaker[] {
     this.#forget(({ unaskedMs }) => unaskedMs > leftAfterMs);
     return [this.#whole, ...this.#parts.values()];
   }
@@ -136,7 +129,9 @@ export function breakersOf(store: Store): Breakers {
   return breakers;
 }
 
-/** The worst state of a store's breakers; undefined if nobody has used one. */
-export function breakerState(store: Store): BreakerState | undefined {
-  return breakersOfScopes.get(scopeOf(store))?.state;
+/** The states of a store's breakers, by the part of the store; by "" for a store without parts. Empty if nobody has used one. */
+export function breakerStates(store: Store): ReadonlyMap<string, BreakerState> {
+  const all = breakersOfScopes.get(scopeOf(store))?.all() ?? [];
+  // A store with parts uses no breaker for the whole.
+  return new Map(all.slice(all.length > 1 ? 1 : 0).map(({ part, state }) => [part, state]));
 }

@@ -1,13 +1,15 @@
 import type { Policy } from "../algorithms/registry.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import type { BreakerState } from "../events/events.js";
-import { breakerState } from "../failure/breakers.js";
+import { breakerStates } from "../failure/breakers.js";
 import { openLimiters } from "../limits/create-limiter.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
 import { openMiddlewares } from "./rate-limit.js";
+
+const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];
 
 /** A limiter of `createLimiter`, or a rule of a middleware. */
 export interface InventoryLimit {
@@ -31,6 +33,8 @@ export interface InventoryStore {
   readonly size: number | undefined;
   /** The state of its circuit breaker, the worst one of all parts of the store. Undefined if it has none. */
   readonly breaker: BreakerState | undefined;
+  /** The states of its circuit breakers, by part of the store, such as a server of a Cluster; by "" for a store without parts. */
+  readonly breakers: ReadonlyMap<string, BreakerState>;
 }
 
 /** What is in use in this process. */
@@ -58,7 +62,11 @@ export function inventory(): Inventory {
   for (const { store } of [...middlewares, ...limiters]) if (!stores.has(scopeOf(store))) stores.set(scopeOf(store), store);
   return {
     limits,
-    stores: [...stores.values()].map((store) => ({ store, size: store.size, breaker: breakerState(store) })),
+    stores: [...stores.values()].map((store) => {
+      const breakers = breakerStates(store);
+      const states = new Set(breakers.values());
+      return { store, size: store.size, breaker: worstFirst.find((state) => states.has(state)), breakers };
+    }),
     sources: [...new Set(middlewares.map(({ source }) => source))].filter((source) => source !== undefined),
   };
 }

@@ -1,3 +1,4 @@
+import { toldRequest } from "../events/decision-events.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
@@ -71,6 +72,26 @@ async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestCont
   } catch (error) {
     return { rule, says: "fails", error };
   }
+}
+
+/**
+ * The request of the request event that a listener is being called with: its method, route and headers. Call it before the listener awaits
+ * anything. Undefined if no middleware decided, but a call of `consume`, for example.
+ */
+export function requestOfEvent(): RequestContext | undefined {
+  return toldRequest() as RequestContext | undefined;
+}
+
+/**
+ * The rules of a request's middleware that did not check the request, and why: a part of their match, or `other`. Then the match fits,
+ * and the reason is another: the client is exempt, the key is missing, the cost is 0, or another rule rejects at once.
+ */
+export function uncheckedRules(request: RequestContext): { readonly name: string; readonly because: Misfit | "other" }[] {
+  const { version } = request.by as unknown as { readonly version: { readonly rules: CompiledRules<unknown> } };
+  const fitting = new Set(version.rules.index?.find(request) ?? version.rules.http);
+  return version.rules.all
+    .filter(({ name }) => !request.rules.some((checked) => checked.name === name))
+    .map((rule) => ({ name: rule.name, because: fitting.has(rule) ? "other" : misfitOf(rule, request) }));
 }
 
 /** The first part of a match that does not fit. */

@@ -146,7 +146,9 @@ describe("inventory", () => {
         source: undefined,
       })),
     );
-    expect(inventory().stores.filter((entry) => entry.store === store)).toEqual([{ store, size: undefined, breaker: undefined }]);
+    expect(inventory().stores.filter((entry) => entry.store === store)).toEqual([
+      { store, size: undefined, breaker: undefined, breakers: new Map() },
+    ]);
     limiters[0]?.close();
     expect(mine().map(({ name }) => name)).toEqual(["b"]);
   });

@@ -58,21 +58,30 @@ describe("the breakers of a store with parts", () => {
     expect(call(["a1"])).toBe(true);
   });
 
-  it("are in the worst state of all parts, and wait for the last one", () => {
-    expect([breakers.state, breakers.waitMs]).toEqual(["closed", 0]);
+  const states = () => breakers.all().map(({ part, state }) => [part, state]);
+
+  it("are each in a state of their own, and wait for the last one", () => {
+    expect([states(), breakers.waitMs]).toEqual([[["", "closed"]], 0]);
     open("a1");
     call(["b1"]);
-    expect(breakers.state).toBe("open");
+    expect(states().slice(1)).toEqual([
+      ["a", "open"],
+      ["b", "closed"],
+    ]);
     expect(breakers.waitMs).toBeGreaterThan(0);
     vi.advanceTimersByTime(longestPauseMs);
     expect(call(["a1"])).toBe(true);
-    expect([breakers.state, breakers.waitMs]).toEqual(["closed", 0]);
+    expect(states().slice(1)).toEqual([
+      ["a", "closed"],
+      ["b", "closed"],
+    ]);
+    expect(breakers.waitMs).toBe(0);
   });
 
   it("forget a part that has left the store: it is failing, and nobody has asked for it in a minute", () => {
     open("a1");
     vi.advanceTimersByTime(longestPauseMs + 61_000);
-    expect(breakers.state).toBe("closed");
+    expect(states()).toEqual([["", "closed"]]);
     expect(events.at(-1)).toEqual({ type: "breaker", state: "closed", part: "a" });
   });
 

@@ -33,7 +33,12 @@ describe("what is in use", () => {
     const limits = [...twice, ...many].map((limiter): InventoryLimit => {
       return { name: limiter.name, limiter, shadow: false, policy, plans: undefined, rule: undefined, source: undefined };
     });
-    const stores = [shared, ...many.map(({ store }) => store)].map((store) => ({ store, size: store.size, breaker: undefined }));
+    const stores = [shared, ...many.map(({ store }) => store)].map((store) => ({
+      store,
+      size: store.size,
+      breaker: undefined,
+      breakers: new Map(),
+    }));
     const inUse = new InUse(() => ({ limits, stores, sources: [] }));
     expect(inUse.rules().map(({ name }) => name)).toEqual(["twice", ...Array.from({ length: 499 }, (_, i) => `user-${i}`)]);
     const listed = inUse.stores(Date.now());

@@ -102,8 +102,20 @@ export const store: readonly Panel[] = [
     },
   }),
   lines({
+    title: "Leased units",
+    description:
+      "Units of busy keys per second: charged in Redis ahead of the requests, spent by them, and returned unused. If most come back, the keys are not busy enough to lease.",
+    unit: "ops",
+    queries: { "{{rule}} {{result}}": perSecond("unitsLeased", {}, ["rule", "result"]) },
+  }),
+  lines({
+    title: "Leases in use",
+    description: "How many keys are leased now, by rule, once or twice in each process. The event lease names them.",
+    unit: "short",
+    queries: { "{{rule}}": `${now("leases", { result: "begun" }, byRule)} - ${now("leases", { result: "ended" }, byRule)}` },
+  }),
+  lines({
     title: "Commands to Redis",
-    width: 12,
     description: "Commands per second, by result, and the decisions that they carried. The gap between the two is what batching saves.",
     unit: "ops",
     queries: {
@@ -113,7 +125,6 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Deny cache: share of rejections",
-    width: 12,
     description:
       "The share of rejections that this process answered without asking Redis. High during an attack is good: the attack does not reach Redis.",
     unit: "percentunit",
@@ -127,7 +138,6 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Keys in memory by process",
-    width: 12,
     description:
       "A line that is flat at the top has reached maxKeys. One that grows without traffic growth: keys are made of something that clients choose.",
     unit: "short",
@@ -135,7 +145,6 @@ export const store: readonly Panel[] = [
   }),
   lines({
     title: "Evictions by rule",
-    width: 12,
     description: "Live keys per second that a full memory store dropped. Raise maxKeys until this is zero, or use Redis.",
     unit: "ops",
     queries: { "{{rule}}": perSecond("evictions", {}, byRule) },

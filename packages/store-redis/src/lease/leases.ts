@@ -1,4 +1,4 @@
-import { asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
+import { activeListener, asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
 import type { CommandQueues } from "../command-queues.js";
 import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
@@ -144,6 +144,7 @@ export class Leases {
       const { id } = fetch;
       const grant = grantOf(policy, lifeMs, { id, units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
       known.denied?.doubt(known.suffix, key);
+      tell(table, key, grant, undefined);
       this.#release(table, key, lease, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);
     }
@@ -192,7 +193,10 @@ export class Leases {
   }
 
   #release(table: LeaseTable, key: string, lease: KeyLease, grants: readonly Grant[]): void {
-    for (const { id, spent } of grants) this.#end(table, key, lease, id, spent);
+    for (const grant of grants) {
+      tell(table, key, grant, grant.spent);
+      this.#end(table, key, lease, grant.id, grant.spent);
+    }
     this.#drop(table, key, lease);
   }
 
@@ -277,6 +281,10 @@ export class Leases {
   #now(): Moment {
     return this.#clock === undefined ? { ms: performance.now(), wallMs: Date.now() } : { ms: timeOf(this.#clock), wallMs: 0 };
   }
+}
+
+function tell({ known }: LeaseTable, key: string, { units }: Grant, spent: number | undefined): void {
+  activeListener()?.({ type: "lease", name: known.limit.name, key, units, spent });
 }
 
 /** How often an injected clock is read. */

@@ -1,0 +1,234 @@
+import { type Decision, type DecisionEvent, FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
+import {
+  checkOptions,
+  type DecisionResult,
+  describePolicy,
+  maskKey,
+  type RequestEvent,
+  type RequestResult,
+  requestOfEvent,
+  resultOf,
+  uncheckedRules,
+  wholeNumber,
+} from "@floodgate/core/rules";
+
+/** What one rule said of a request. Durations are in milliseconds, times in milliseconds since the epoch. */
+export interface RuleLine {
+  readonly rule: string;
+  /** Masked, unless `showKeys` is true. Left out for a rule that would have let a rejected request pass. */
+  readonly key?: string;
+  readonly result: DecisionResult;
+  readonly policy: string;
+  readonly cost: number;
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** `null` if no wait helps. */
+  readonly retryAfterMs: number | null;
+  readonly resetAfterMs: number;
+  /** Until when the key is blocked or banned. */
+  readonly blockedUntilMs?: number;
+  /** When the held units come back by themselves. */
+  readonly heldUntilMs?: number;
+}
+
+/** What became of a request, and why. */
+export interface DecisionLine {
+  readonly time: string;
+  readonly result: RequestResult;
+  readonly rejected: boolean;
+  /** The rule that decided. */
+  readonly rule?: string;
+  readonly retryAfterMs?: number | null;
+  readonly method?: string;
+  /** The pattern of the route, if the framework knows it where the limit is mounted. */
+  readonly route?: string;
+  readonly traceId?: string;
+  /** The result of an earlier middleware, which this one corrects. */
+  readonly replaces?: RequestResult;
+  /** The rules that were checked, in their order. */
+  readonly rules: readonly RuleLine[];
+  /** How many lines were left out since the last one, because there were too many or the log was slow. */
+  readonly dropped?: number;
+}
+
+export interface DecisionLogOptions {
+  /** The share of requests that pass and are logged, from 0 to 1. Default 0.01. */
+  passed?: number;
+  /** How many rejected requests are logged in a second. Default 100. */
+  rejectedPerSecond?: number;
+  /** Whether keys are logged in full. Default false: `us…42`. */
+  showKeys?: boolean;
+  /** The trace of the request at hand. Default: that of its header `traceparent`. */
+  traceId?: () => string | undefined;
+}
+
+/** A writable, which gets a line of JSON, or a function, which gets an object. */
+export type DecisionLogTarget = { write(line: string): unknown; readonly writableNeedDrain?: boolean } | ((line: DecisionLine) => unknown);
+
+/**
+ * Logs why requests were rejected or passed, a line for each: all rejected ones up to a rate, and a share of those that pass.
+ *
+ *     const stop = decisionLog(process.stdout);
+ *
+ * @returns a function that stops it.
+ * @throws FloodgateError if the target or an option is invalid.
+ */
+export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions = {}): () => void {
+  checkOptions(
+    "decisionLog",
+    options,
+    ["passed", "rejectedPerSecond", "showKeys", "traceId"],
+    "decisionLog(process.stdout, { passed: 0.1 })",
+  );
+  const { passed = 0.01, rejectedPerSecond = 100, showKeys = false, traceId } = options;
+  wholeNumber("decisionLog", "rejectedPerSecond", rejectedPerSecond, 0);
+  if (!(passed >= 0 && passed <= 1)) throw invalid("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
+  if (typeof to !== "function" && typeof to?.write !== "function")
+    throw invalid("decisionLog takes a writable or a function. Write decisionLog(process.stdout).");
+  let second = 0;
+  let inSecond = 0;
+  let dropped = 0;
+  return eachRequest((event, decided) => {
+    if (!event.rejected) {
+      if (Math.random() >= passed) return undefined;
+    } else {
+      const now = Math.floor(Date.now() / 1000);
+      if (now !== second) inSecond = 0;
+      second = now;
+      if (inSecond++ >= rejectedPerSecond) {
+        dropped++;
+        return undefined;
+      }
+    }
+    if (typeof to !== "function" && to.writableNeedDrain === true) {
+      dropped++;
+      return undefined;
+    }
+    const line = { ...lineOf(event, decided, showKeys, traceId), ...(dropped > 0 && { dropped }) };
+    dropped = 0;
+    return typeof to === "function" ? to(line) : void to.write(`${JSON.stringify(line)}\n`);
+  });
+}
+
+export interface ExplainHeaderOptions {
+  /** Whether keys are shown in full. Default false: `us...42`. */
+  showKeys?: boolean;
+}
+
+/** The most rules that a header names beside those that were checked. */
+const mostUnchecked = 20;
+
+/**
+ * Answers callers whom `admits` lets in with the header `RateLimit-Explain`: what each rule said of the request, or why it was not checked.
+ * For Express, Koa and Hono.
+ *
+ *     const stop = explainHeader((req) => req.user?.isSupport === true);
+ *
+ * @param admits gets Express's request, or the context of Koa or Hono. Only `true` lets the caller in.
+ * @returns a function that stops it.
+ * @throws FloodgateError if `admits` is no function, or an option is invalid.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: requests of several frameworks
+export function explainHeader(admits: (request: any) => boolean, options: ExplainHeaderOptions = {}): () => void {
+  checkOptions("explainHeader", options, ["showKeys"], "explainHeader(isSupport, { showKeys: true })");
+  if (typeof admits !== "function")
+    throw invalid("explainHeader takes a function. Write explainHeader((req) => req.user?.isSupport === true).");
+  return eachRequest((event, decided) => {
+    const context = requestOfEvent();
+    if (context === undefined || admits(context.request) !== true) return;
+    const { rules, result, rule } = lineOf(event, decided, options.showKeys === true);
+    const items = rules.map((line) => {
+      const { key, policy, cost, limit, used, remaining, retryAfterMs } = line;
+      const numbers = `cost=${cost};limit=${limit};used=${used};remaining=${remaining};${retryParameter(retryAfterMs)}`;
+      return `${text(line.rule)};result=${line.result}${line.rule === rule ? ";decides" : ""}${key === undefined ? "" : `;key=${text(key)}`};policy=${text(policy)};${numbers}`;
+    });
+    if (!rules.some((line) => line.rule === rule)) items.unshift(`${text(rule ?? "")};result=${result};decides`);
+    const others = uncheckedRules(context).filter(({ name }) => name !== rule);
+    items.push(...others.slice(0, mostUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
+    if (others.length > mostUnchecked) items.push(`"";more=${others.length - mostUnchecked}`);
+    setHeader(context.request as AnyRequest, items.join(", "));
+  });
+}
+
+/** A request of Express, or a context of Koa or Hono. */
+interface AnyRequest {
+  readonly req?: { readonly raw?: unknown };
+  readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
+  header(name: string, value: string): unknown;
+}
+
+function setHeader(request: AnyRequest, value: string): void {
+  const name = "RateLimit-Explain";
+  // Hono first: to read its `res` makes a response.
+  if (request.req?.raw !== undefined) request.header(name, value);
+  else if (request.res?.headersSent === false) request.res.setHeader?.(name, value);
+}
+
+/** A parameter of a structured field: whole seconds, as `Retry-After` has them. */
+const retryParameter = (ms: number | null): string => (ms === null ? "retry=never" : `retry=${Math.ceil(ms / 1000)}`);
+
+/** A string of a structured field, which is ASCII. */
+const text = (value: string): string =>
+  `"${value
+    .replaceAll("…", "...")
+    .replace(/[^ -~]/g, "?")
+    .replace(/["\\]/g, "\\$&")}"`;
+
+/** Calls back for each request, with the decisions that were told since the last one. */
+function eachRequest(told: (event: RequestEvent, decided: readonly DecisionEvent[]) => unknown): () => void {
+  // A request's decisions are told in one go, right before the request.
+  const decided: DecisionEvent[] = [];
+  return observe((event: FloodgateEvent) => {
+    if ("storeMs" in event) decided.push(event);
+    if (event.type !== "request") return undefined;
+    try {
+      return told(event, decided);
+    } finally {
+      decided.length = 0;
+    }
+  });
+}
+
+function lineOf(
+  event: RequestEvent,
+  decided: readonly DecisionEvent[],
+  showKeys: boolean,
+  traceId?: () => string | undefined,
+): DecisionLine {
+  const { result, rejected, name: rule, decision, replaces } = event;
+  const context = requestOfEvent();
+  const trace = traceId === undefined ? context?.header("traceparent")?.split("-")[1] : traceId();
+  const route = context?.route;
+  return {
+    time: new Date().toISOString(),
+    result,
+    rejected,
+    ...(rule !== undefined && { rule }),
+    ...(rejected && decision !== undefined && { retryAfterMs: finite(decision.retryAfterMs) }),
+    ...(context !== undefined && { method: context.method }),
+    ...(route !== undefined && { route }),
+    ...(trace !== undefined && { traceId: trace }),
+    ...(replaces !== undefined && { replaces: replaces.result }),
+    rules: (decision?.decisions ?? []).map((made) => ruleLineOf(made as Decision, decided, showKeys)),
+  };
+}
+
+function ruleLineOf(decision: Decision, decided: readonly DecisionEvent[], showKeys: boolean): RuleLine {
+  const event = decided.find((event) => event.decision === decision);
+  const { name, policy, cost, limit, used, remaining, retryAfterMs, resetAfterMs, blocked, heldUntilMs } = decision;
+  return {
+    rule: name,
+    ...(event !== undefined && { key: showKeys ? event.key : maskKey(event.key) }),
+    result: resultOf({ decision, shadow: event?.shadow === true }),
+    policy: describePolicy(policy),
+    ...{ cost, limit, used, remaining, retryAfterMs: finite(retryAfterMs), resetAfterMs },
+    ...(blocked !== undefined && { blockedUntilMs: blocked.untilMs }),
+    ...(heldUntilMs !== undefined && { heldUntilMs }),
+  };
+}
+
+/** JSON has no infinity. */
+const finite = (ms: number): number | null => (Number.isFinite(ms) ? ms : null);
+
+const invalid = (message: string): FloodgateError => new FloodgateError("FLOODGATE_INVALID_OPTION", message);
