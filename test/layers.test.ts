@@ -45,7 +45,7 @@ const mayKnow: Record<string, readonly string[]> = {
     "gateway/settings",
     "store-memory",
     "store-redis",
-    ...["d1", "mysql", "postgres", "sqlite"].map((driver) => `store-database/${driver}`),
+    ...["d1", "libsql", "mysql", "postgres", "sqlite"].map((driver) => `store-database/${driver}`),
     "store-database",
   ],
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { floodgate } from "./command.js";
 
-test.each(["postgres", "mysql", "mariadb", "sqlite", "d1"])(
+test.each(["postgres", "mysql", "mariadb", "sqlite", "libsql", "d1"])(
   "migration %s prints the SQL of the table, under the name that is asked for",
   async (database) => {
     const { code, out } = await floodgate(["migration", database, "--table", "limits"]);

@@ -3,7 +3,7 @@ import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./
 import { sqliteMigration } from "./sqlite.js";
 import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
-/** A database of Cloudflare D1, or your own object around another asynchronous SQLite. `batch` must be one transaction. */
+/** A database of Cloudflare D1. `batch` is one transaction. */
 export interface D1Database<S = unknown> {
   prepare(sql: string): { bind(...values: (string | number)[]): S };
   batch(statements: S[]): PromiseLike<readonly { readonly results: readonly unknown[] }[]>;

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { patienceMs, policies } from "./races.js";
-import { consume, fixed, suiteInWorker, Workers } from "./workers.js";
+import { bundled, consume, fixed, runtime, suiteInWorker, Workers } from "./workers.js";
 
 let workers: Workers;
 
@@ -52,5 +52,21 @@ it("a restart of the runtime loses nothing", { timeout: patienceMs }, async () =
   }
 });
 
-suiteInWorker("a store in a Durable Object", () => workers, "object", 0.1);
-suiteInWorker("a store in D1", () => workers, "d1", 0.1);
+it("the Worker of the README limits each address", { timeout: patienceMs }, async () => {
+  const readme = readFileSync(join(__dirname, "../README.md"), "utf8");
+  const [, code = ""] = /## Cloudflare Workers\n+```js\n(.*?)```/s.exec(readme) ?? [];
+  const patient = code.replace("timeoutMs: 500", "timeoutMs: 60_000");
+  const miniflare = runtime(await bundled({ code: patient }), ["readme"]);
+  try {
+    const statusFrom = async (ip: string): Promise<number> =>
+      (await miniflare.dispatchFetch("http://localhost/", { headers: { "cf-connecting-ip": ip } })).status;
+    const statuses = await Promise.all(Array.from({ length: 110 }, () => statusFrom("192.0.2.1")));
+    expect(statuses.filter((status) => status === 429)).toHaveLength(10);
+    expect(await statusFrom("192.0.2.2")).toBe(200);
+  } finally {
+    await miniflare.dispose();
+  }
+});
+
+suiteInWorker("a store in a Durable Object", () => workers, "object", 0.05);
+suiteInWorker("a store in D1", () => workers, "d1", 0.02);

@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { patienceMs } from "./races.js";
-import { bundled, consume, fixed, runtime, Workers } from "./workers.js";
+import { consume, fixed, Workers } from "./workers.js";
 
 let workers: Workers;
 
@@ -47,20 +45,4 @@ describe("D1", () => {
     await driver.sweep?.(10);
     expect(await left()).toBe(1);
   });
-});
-
-it("the Worker of the README limits each address", { timeout: patienceMs }, async () => {
-  const readme = readFileSync(join(__dirname, "../README.md"), "utf8");
-  const [, code = ""] = /## Cloudflare Workers\n+```js\n(.*?)```/s.exec(readme) ?? [];
-  const patient = code.replace("timeoutMs: 500", "timeoutMs: 60_000");
-  const miniflare = runtime(await bundled({ code: patient }), ["readme"]);
-  try {
-    const statusFrom = async (ip: string): Promise<number> =>
-      (await miniflare.dispatchFetch("http://localhost/", { headers: { "cf-connecting-ip": ip } })).status;
-    const statuses = await Promise.all(Array.from({ length: 110 }, () => statusFrom("192.0.2.1")));
-    expect(statuses.filter((status) => status === 429)).toHaveLength(10);
-    expect(await statusFrom("192.0.2.2")).toBe(200);
-  } finally {
-    await miniflare.dispose();
-  }
 });

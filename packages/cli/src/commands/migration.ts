@@ -1,4 +1,5 @@
 import { d1Migration } from "@floodgate/store-database/d1";
+import { libsqlMigration } from "@floodgate/store-database/libsql";
 import { mysqlMigration } from "@floodgate/store-database/mysql";
 import { postgresMigration } from "@floodgate/store-database/postgres";
 import { sqliteMigration } from "@floodgate/store-database/sqlite";
@@ -11,6 +12,7 @@ const migrations = {
   mysql: mysqlMigration,
   mariadb: mysqlMigration,
   sqlite: sqliteMigration,
+  libsql: libsqlMigration,
   d1: d1Migration,
 };
 
