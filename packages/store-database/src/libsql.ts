@@ -1,7 +1,7 @@
 import { d1 } from "./d1.js";
 import type { DatabaseDriver } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
-import type { TableOptions } from "./table.js";
+import { type TableOptions, tableOf } from "./table.js";
 
 /** A client of `@libsql/client`. */
 export interface LibsqlClient {
@@ -20,8 +20,9 @@ export const libsqlMigration: (options?: TableOptions) => string = sqliteMigrati
  * @throws FloodgateError if an option is invalid.
  */
 export function libsql(client: LibsqlClient, options: TableOptions = {}): DatabaseDriver {
+  tableOf("libsql", options);
   const prepare = (sql: string) => ({ bind: (...args: (string | number)[]) => ({ sql, args }) });
-  // To read in the mode of writes asks the primary. A replica may be behind.
+  // Reads too go to the primary, as writes do: a replica may be behind.
   const batch = async (statements: ReturnType<ReturnType<typeof prepare>["bind"]>[]) =>
     (await client.batch(statements, "write")).map(({ rows }) => ({ results: rows }));
   return { ...d1({ prepare, batch }, options), scope: client };

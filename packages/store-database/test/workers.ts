@@ -103,7 +103,8 @@ export function suiteInWorker(name: string, workers: () => Workers, database: st
   let tests = 0;
   const inWorker = (title: string, _: unknown, timeoutMs = 0): void => {
     const index = tests++;
-    it(title, { timeout: timeoutMs }, async () => void (await workers().ask(`${database}/test`, { index, effort })));
+    // The simulators of D1 and of Durable Objects are slow.
+    it(title, { timeout: 3 * timeoutMs }, async () => void (await workers().ask(`${database}/test`, { index, effort })));
   };
   const makeStore = (): never => {
     throw new Error("The store is in the Worker.");
