@@ -86,7 +86,7 @@ it("keys are those that all memory stores hold", async () => {
   expect((await figures()).keys).toEqual({ "": 3 });
 });
 
-it("slots are those that requests in flight hold, by rule; 0 if there are none", async () => {
+it("the gauge of slots counts what requests in flight hold, by rule, and is 0 without such requests", async () => {
   const uploads = limiter("uploads", concurrency({ limit: 3, hold: "30s" }));
   const zero = 'floodgate_rate_limiting_slots_held{rule="uploads"} 0';
   expect(await exporters.registry.metrics()).toContain(zero);

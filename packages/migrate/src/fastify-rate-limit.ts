@@ -28,7 +28,7 @@ const whatTo: Readonly<Record<string, string>> = {
   store: "Write a store of your own by docs/writing-a-store.md.",
 };
 
-/** Options that only this library has. A route with one of them is its route, in a file that does not import it too. */
+/** Options that only this library has. They tell its routes in files that do not import it. */
 const routeOptions = ["max", "timeWindow", "keyGenerator", "allowList", "errorResponseBuilder", "groupId", "continueExceeding"];
 
 /** The plugin where it is registered, and `rateLimit: { ... }` in the configuration of routes. */

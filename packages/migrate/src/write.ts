@@ -12,7 +12,7 @@ export function durationCode(ms: number): string {
   return JSON.stringify(`${ms / unitMs}${unit}`);
 }
 
-/** The milliseconds of a duration in words, as the package `ms` reads it: "15 minutes", "1h". Undefined if it is none. */
+/** Reads a duration as the package `ms` does: "15 minutes", "1h". Returns milliseconds, or undefined for any other text. */
 export function msOfWords(text: string): number | undefined {
   const [, count, word] = /^(\d+) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)$/i.exec(text.trim()) ?? [];
   const unit = word === undefined || /^(ms|milli)/i.test(word) ? word && "ms" : word[0]?.toLowerCase();

@@ -151,7 +151,7 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
 
 const redeemed = Symbol("redeemed");
 
-/** What is known of receipts: that they were redeemed, or when their slots were renewed. It is forgotten when they have ended. */
+/** Notes of receipts: whether each was redeemed, or when its slots were renewed. A note goes when the receipt has ended. */
 class Marks {
   readonly #clock: Clock;
   readonly #marks = new Map<string, { readonly untilMs: number; readonly charge: Charge | typeof redeemed }>();

@@ -224,7 +224,7 @@ function isWithin(value: unknown, most: number): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most;
 }
 
-/** Converts a client's number, bigint, string or bytes to a whole number; NaN if it is none of them. */
+/** Converts a client's number, bigint, string or bytes to a whole number. Any other value becomes NaN. */
 function wholeOf(value: unknown): number {
   if (typeof value === "number") return Number.isInteger(value) ? value : Number.NaN;
   if (typeof value === "bigint") return Number(value);

@@ -88,7 +88,7 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
     expectNotLimited(await get(), { remaining: 1 });
   });
 
-  it("reads the headers of every format, and says when there are none", async () => {
+  it("reads the headers of every format, and says when a response has no such header", async () => {
     for (const headers of ["draft-7", "draft-6", "legacy", ["standard", "legacy"]] as const) {
       const get = client({ store: memoryStore({ clock: testClock() }), headers });
       expectNotLimited(await get(), { remaining: 1 });

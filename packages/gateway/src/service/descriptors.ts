@@ -19,7 +19,7 @@ type Rule = CompiledRule<GatewayRequest>;
 export interface DescriptorStatus {
   /** Whether all enforced limits of this descriptor allow it. The whole request passes only if all descriptors do. */
   readonly allowed: boolean;
-  /** The most restrictive decision of its enforced limits that headers may show; undefined if there is none. Envoy makes headers of it. */
+  /** The most restrictive decision of its enforced limits, from which Envoy makes headers. Undefined if no such limit may be shown in headers. */
   readonly decision: Decision | undefined;
 }
 
