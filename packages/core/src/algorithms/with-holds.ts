@@ -1,5 +1,5 @@
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import {
   countOf,
   dropFirst,
@@ -113,7 +113,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
         if (low > (isFull ? 1 : 0)) retryAfterMs = Math.min(retryAfterMs, waitAfter(low - 1));
       }
       const resetAfterMs = Math.max(seen.resetAfterMs, lastMs);
-      return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
+      return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
     },
 
     settle: (policy, cells, at, ...charge) => inner.settle(policy, cells, behind(cells, at), ...charge),

@@ -1,5 +1,5 @@
-import type { DecisionUnder } from "../algorithms/algorithm.js";
-import { asOwn, copyWith, join } from "../algorithms/decision.js";
+import type { DecisionUnder, Settler } from "../algorithms/algorithm.js";
+import { asOwn, charged, copyWith, join } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Check } from "./limit.js";
 
@@ -34,20 +34,17 @@ export function combinedOf({ shadow }: Pick<Check, "shadow">, decision: Decision
 /**
  * The combined decision of several checks in one atomic step. Shadow checks reject nothing, and are reported only if there are no others. A
  * rejected request was not charged, so no decision has a delay.
- * @param charged attaches the charge to the decision of a check that was charged.
+ * @param settler settles what was charged. Without it, no charge is attached.
  */
-export function combine(
-  checks: readonly Check[],
-  decisions: readonly Decision[],
-  charged: (decision: Decision, check: Check) => Decision,
-): CombinedDecision {
+export function combine(checks: readonly Check[], decisions: readonly Decision[], settler?: Settler<Policy>): CombinedDecision {
   const allowed = passesAll(checks, decisions);
   const all = new Array<Decision>(checks.length);
   let worst: Decision | undefined;
   for (let i = 0; i < checks.length; i++) {
     const check = checks[i] as Check;
     let decision = decisions[i] as Decision;
-    if (allowed && decision.allowed && check.dryRun !== true) decision = charged(decision, check);
+    if (settler !== undefined && allowed && decision.allowed && check.dryRun !== true)
+      decision = charged(decision, check.limit, check.key, settler);
     else decision = !allowed && decision.delayMs > 0 ? copyWith(decision, { delayMs: 0 }) : asOwn(decision);
     all[i] = decision;
     if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;

@@ -4,6 +4,8 @@ import type { BreakerState, EventListener } from "../events/events.js";
 import { Breaker, type Circuit } from "./breaker.js";
 import { OutageReport } from "./outage-report.js";
 
+type Keyed = Pick<Check, "key">;
+
 /** If there are more parts, those that work are forgotten: the servers of a Cluster may change their addresses for ever. */
 const mostParts = 100;
 
@@ -31,18 +33,13 @@ export class Breakers {
   }
 
   /** The breakers that a call with these checks must pass. */
-  of(checks: readonly Pick<Check, "key">[]): Circuit {
+  of(checks: Keyed | readonly Keyed[]): Circuit {
     const shardOf = this.#shardOf;
     if (shardOf === undefined) return this.#whole;
-    if (checks.length === 1) return this.ofKey((checks[0] as Pick<Check, "key">).key);
+    if ("key" in checks) return this.#ofPart(shardOf(checks.key));
     const parts = new Set(checks.map(({ key }) => shardOf(key)));
     const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
     return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
-  }
-
-  /** The breaker that a call with one key must pass. */
-  ofKey(key: string): Circuit {
-    return this.#shardOf === undefined ? this.#whole : this.#ofPart(this.#shardOf(key));
   }
 
   #ofPart(part: string): Breaker {

@@ -1,7 +1,7 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
 import { blockedDecision } from "../decide/blocks.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
-import { decideChecks, type Guard } from "../decide/guard.js";
+import type { Guard } from "../decide/guard.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
 import type { Blocked } from "../decide/store.js";
@@ -97,7 +97,7 @@ interface BanCheck extends Check {
 export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
   const { guard } = client;
   const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
-  return andThen<CombinedDecision, CombinedDecision>(decideChecks(guard, checks), (whole) => {
+  return andThen<CombinedDecision, CombinedDecision>(guard.decide(checks), (whole) => {
     let counted: Promised<Decision>[] | undefined;
     for (let i = 0; i < checks.length; i++) {
       const check = checks[i] as BanCheck;
@@ -109,7 +109,7 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
       counted[i] = countRejection(check, ban, decision, client, deadlineMs);
     }
     if (counted === undefined) return whole;
-    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all, (decision) => decision));
+    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all));
   });
 }
 
