@@ -1,4 +1,5 @@
 import { FloodgateError } from "../support/errors.js";
+import { getOrMake } from "../support/get-or-make.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
 import { calendarWindowDefinition } from "./calendar-window.js";
 import { concurrencyDefinition } from "./concurrency.js";
@@ -79,10 +80,8 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
       { at: ["hold"] },
     );
   }
-  const known = held.get(policy) ?? new Map<number, Policy>();
-  const made = known.get(holdMs) ?? Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` });
-  held.set(policy, known.set(holdMs, made));
-  return made;
+  const ofPolicy = getOrMake(held, policy, () => new Map<number, Policy>());
+  return getOrMake(ofPolicy, holdMs, () => Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` }));
 }
 
 /** All algorithms that decide policies, each once. */

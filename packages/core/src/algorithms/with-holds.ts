@@ -1,3 +1,4 @@
+import { getOrMake } from "../support/get-or-make.js";
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
 import { MadeDecision } from "./decision.js";
 import {
@@ -22,11 +23,7 @@ const made = new Map<object, object>();
  * the cells of the policy's own algorithm, to which a request of `cost` units is one of `held + cost`.
  */
 export function withHolds<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
-  const known = made.get(inner);
-  if (known !== undefined) return known as Algorithm<P>;
-  const holding = wrap(inner);
-  made.set(inner, holding);
-  return holding;
+  return getOrMake(made, inner, () => wrap(inner)) as Algorithm<P>;
 }
 
 /** Where the cells of the policy's own algorithm begin. */

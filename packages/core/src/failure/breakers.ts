@@ -1,6 +1,7 @@
 import type { Check } from "../decide/limit.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import type { BreakerState, EventListener } from "../events/events.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { Breaker, type Circuit } from "./breaker.js";
 import { OutageReport } from "./outage-report.js";
 
@@ -43,13 +44,10 @@ export class Breakers {
   }
 
   #ofPart(part: string): Breaker {
-    let breaker = this.#parts.get(part);
-    if (breaker === undefined) {
+    return getOrMake(this.#parts, part, () => {
       if (this.#parts.size >= mostParts) this.#forget(({ isIdle }) => isIdle);
-      breaker = new Breaker(part, this.#report);
-      this.#parts.set(part, breaker);
-    }
-    return breaker;
+      return new Breaker(part, this.#report);
+    });
   }
 
   #forget(which: (breaker: Breaker) => boolean): void {
@@ -117,13 +115,7 @@ function partThatFailed(error: unknown): string | undefined {
 const breakersOfScopes = new WeakMap<object, Breakers>();
 
 export function breakersOf(store: Store): Breakers {
-  const scope = scopeOf(store);
-  let breakers = breakersOfScopes.get(scope);
-  if (breakers === undefined) {
-    breakers = new Breakers(store);
-    breakersOfScopes.set(scope, breakers);
-  }
-  return breakers;
+  return getOrMake(breakersOfScopes, scopeOf(store), () => new Breakers(store));
 }
 
 /** The states of a store's breakers, by the part of the store; by "" for a store without parts. Empty if nobody has used one. */

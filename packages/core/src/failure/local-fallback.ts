@@ -6,6 +6,7 @@ import { type CombinedDecision, combine, type Decision, passesAll } from "../dec
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
 import { renewingStore, type Store, scopeOf } from "../decide/store.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
 import { type DeadlineStore, debtIn, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
@@ -33,13 +34,9 @@ export class LocalFallback implements FallbackStore {
   #unreportedUntilMs = Number.NEGATIVE_INFINITY;
 
   static of(fallback: Store<"sync">, processes: number, breakers: Breakers): LocalFallback {
-    const ofFallback = instances.get(scopeOf(fallback)) ?? new WeakMap<Breakers, Map<number, LocalFallback>>();
-    instances.set(scopeOf(fallback), ofFallback);
-    const ofStore = ofFallback.get(breakers) ?? new Map<number, LocalFallback>();
-    ofFallback.set(breakers, ofStore);
-    const instance = ofStore.get(processes) ?? new LocalFallback(fallback, processes, breakers);
-    ofStore.set(processes, instance);
-    return instance;
+    const ofFallback = getOrMake(instances, scopeOf(fallback), () => new WeakMap());
+    const ofStore = getOrMake(ofFallback, breakers, () => new Map());
+    return getOrMake(ofStore, processes, () => new LocalFallback(fallback, processes, breakers));
   }
 
   private constructor(fallback: Store<"sync">, processes: number, breakers: Breakers) {
@@ -175,12 +172,7 @@ export class LocalFallback implements FallbackStore {
 
   #shareOf(limit: Limit): Limit {
     if (this.#processes === 1) return limit;
-    let share = this.#shares.get(limit);
-    if (share === undefined) {
-      share = createLimit(limit.name, shareOf(limit.policy, this.#processes));
-      this.#shares.set(limit, share);
-    }
-    return share;
+    return getOrMake(this.#shares, limit, () => createLimit(limit.name, shareOf(limit.policy, this.#processes)));
   }
 
   /** Attaches the charge that was made here. Only this process can settle it. */
