@@ -129,26 +129,50 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     const circuit = this.#breakers.of(of);
     const period = circuit.admits(this.timeoutMs);
     if (period === 0) return this.#fallBack(call, of) as Decided<Result, M>;
-    const done = (made: Made, isCached = false): Result => {
-      if (!call.isAnswer(made)) return failed(wrongAnswer(made));
-      if (isCached) circuit.unused(period);
-      else circuit.succeeded(period);
-      return call.finish(made, of, this);
-    };
-    const failed = (error: unknown): Result => {
-      this.#failed(circuit, period, error);
-      return this.#fallBack(call, of);
-    };
     let answer: Promised<Made>;
     try {
       answer = this.#fallbackStore.hasUnreported
         ? this.#askAfterHandOver(call, of)
-        : this.#inTime(call.ask(this.#store, of, this.timeoutMs));
+        : this.#inTime(call.ask(this.#store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
-      return failed(error) as Decided<Result, M>;
+      return this.#fail(call, of, circuit, period, error) as Decided<Result, M>;
     }
-    const result = isPromise(answer) ? answer.then((made) => done(made), failed) : done(answer, this.#store.answersFromCache);
+    const result = isPromise(answer)
+      ? answer.then(
+          (made) => this.#finish(call, of, circuit, period, made, false),
+          (error) => this.#fail(call, of, circuit, period, error),
+        )
+      : this.#finish(call, of, circuit, period, answer, this.#store.answersFromCache === true);
     return result as Decided<Result, M>;
+  }
+
+  #finish<Of extends Checks, Made, Result>(
+    call: StoreCall<Of, Made, Result>,
+    of: Of,
+    circuit: Circuit,
+    period: number,
+    made: Made,
+    isCached: boolean,
+  ): Result {
+    if (!call.isAnswer(made)) return this.#fail(call, of, circuit, period, wrongAnswer(made));
+    if (isCached) circuit.unused(period);
+    else circuit.succeeded(period);
+    return call.finish(made, of, this);
+  }
+
+  #fail<Of extends Checks, Made, Result>(
+    call: StoreCall<Of, Made, Result>,
+    of: Of,
+    circuit: Circuit,
+    period: number,
+    error: unknown,
+  ): Result {
+    activeListener(this.#onEvent)?.({ type: "store-error", error });
+    const code = error instanceof FloodgateError ? error.code : undefined;
+    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
+    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
+    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
+    return this.#fallBack(call, of);
   }
 
   /** Reports the usage of these keys first. Both calls have one timeout. */
@@ -212,14 +236,6 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
       activeListener(this.#onEvent)?.({ type: "store-error", error });
       return call.fallBack(new NoFallback(true, this.#breakers), of, this);
     }
-  }
-
-  #failed(circuit: Circuit, period: number, error: unknown): void {
-    activeListener(this.#onEvent)?.({ type: "store-error", error });
-    const code = error instanceof FloodgateError ? error.code : undefined;
-    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
-    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
-    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
   }
 }
 
