@@ -1,5 +1,6 @@
-import { FloodgateError } from "../support/errors.js";
+import { FloodgateError, shown } from "../support/errors.js";
 import { getOrMake } from "../support/get-or-make.js";
+import { oneOf } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
 import { calendarWindowDefinition } from "./calendar-window.js";
 import { concurrencyDefinition } from "./concurrency.js";
@@ -47,6 +48,52 @@ type AnyOptions = Record<string, unknown>;
 /** The definition of a policy's algorithm. */
 export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): AlgorithmDefinition<Policy, AnyOptions> {
   return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
+}
+
+/** The policies that were converted, by what they were made of. */
+const converted = new WeakMap<object, Policy>();
+
+/**
+ * Converts a value to a policy: a policy that a factory made, or its options with the name of the algorithm.
+ * @throws FloodgateError `FLOODGATE_NO_POLICY` if the value is neither, `FLOODGATE_UNKNOWN_ALGORITHM`, or the error of an invalid option.
+ */
+export function toPolicy(where: string, value: unknown): Policy {
+  const uncalled = factoryName(value);
+  if (uncalled !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: \`policy\` is ${uncalled} itself, not what it makes. Call it: policy: ${uncalled}({ ... }).`,
+    );
+  }
+  if (typeof value !== "object" || value === null) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: a policy was expected, but there was ${shown(value)}. Write fixedWindow({ limit: 100, window: "1m" }), say; a policy function must answer one for every request.`,
+    );
+  }
+  const known = converted.get(value);
+  if (known !== undefined) return known;
+  const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
+  converted.set(value, policy);
+  return policy;
+}
+
+/** The name of a policy factory; undefined for anything else. */
+export function factoryName(value: unknown): string | undefined {
+  const algorithm = Object.entries(algorithms).find(([, { make }]) => make === value)?.[0];
+  return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Only factories make frozen objects with a span. */
+function isPolicy(value: object): value is Policy {
+  return Object.isFrozen(value) && "spanMs" in value && "algorithm" in value;
+}
+
+function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
+  const names = Object.keys(algorithms) as AlgorithmName[];
+  const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
+  const { algorithm: _, ...rest } = options;
+  return definitionOf({ algorithm }).make(rest);
 }
 
 /** The pure functions that decide a policy. */

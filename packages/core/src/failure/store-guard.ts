@@ -20,11 +20,10 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import type { Circuit } from "./breaker.js";
 import { type Breakers, breakersOf } from "./breakers.js";
-import { Deadlines, latestMs, msUntil } from "./deadlines.js";
+import { Deadlines, latestMs, msUntil, unblockedMs } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { type DeadlineStore, type FallbackStore, type FallbackUser, NoFallback } from "./fallback-store.js";
 import { LocalFallback } from "./local-fallback.js";
-import { unblockedMs } from "./running-clock.js";
 
 /**
  * The guard of a store that may fail: calls it with a deadline and a circuit breaker. If the store fails, or does not answer within
