@@ -112,7 +112,7 @@ const scenarios = [
 ];
 
 /** One hot key of many processes, on a virtual clock: see scale-child.mjs. */
-export async function simulated(seconds) {
+async function simulated(seconds) {
   const server = await startRedis();
   try {
     const rows = await withChildren([new Child("scale-child.mjs", [server.port])], async ([child]) => {
