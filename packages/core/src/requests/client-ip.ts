@@ -1,8 +1,9 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, type IpAddress } from "../support/ip.js";
 import { checkOptions, isHeaderName, wholeNumber } from "../support/options.js";
-import { andThen } from "../support/promises.js";
+import { andThen, type Promised } from "../support/promises.js";
 import { mostHops } from "./every-address.js";
+import type { RequestReader } from "./request-reader.js";
 import { addressBetween, commaBefore, singleAddress, TrustedProxies } from "./trusted-proxies.js";
 
 /** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */
@@ -25,7 +26,8 @@ export type ClientIpOption<Req> =
    */
   | { readonly header: string; readonly trustedProxies: readonly string[] };
 
-type Resolver<Req> = (request: Req) => string | undefined | PromiseLike<string | undefined>;
+type Resolver<Req> = (request: Req) => Promised<string | undefined>;
+type AddressReader<Req> = Pick<RequestReader<Req>, "remoteAddress" | "header">;
 
 const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["10.0.0.0/8"] }';
 
@@ -33,17 +35,10 @@ const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["1
  * Checks the option `clientIp` and returns the function that reads the client's address, as a text for `ipKey`. It returns undefined if
  * there is no address. If a forwarded entry is not an address, the last valid one counts.
  * @param where the owner of the option, for error messages.
- * @param remoteAddress reads the address at the other end of the connection.
- * @param header reads a header by its lower-case name; several lines are joined by ", ".
  * @throws FloodgateError `FLOODGATE_INVALID_OPTION`, `FLOODGATE_UNKNOWN_OPTION`, or `FLOODGATE_FORGEABLE_CLIENT_IP` for a range
  * that trusts everyone.
  */
-export function clientIpResolver<Req>(
-  where: string,
-  option: ClientIpOption<Req>,
-  remoteAddress: (request: Req) => string | undefined,
-  header: (request: Req, lowerCaseName: string) => string | undefined,
-): (request: Req) => string | undefined | PromiseLike<string | undefined> {
+export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>, reader: AddressReader<Req>): Resolver<Req> {
   if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
     throw invalid(`${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`);
@@ -56,7 +51,7 @@ export function clientIpResolver<Req>(
         `${where}: \`clientIp\` has both \`trustedHops\` and \`${trustedProxies === undefined ? "header" : "trustedProxies"}\`, which are two ways to say one thing. Write ${EXAMPLE}.`,
       );
     }
-    return byHops(hopCount(where, trustedHops), remoteAddress, header);
+    return byHops(hopCount(where, trustedHops), reader);
   }
   if (trustedProxies === undefined) {
     throw name === undefined
@@ -66,14 +61,10 @@ export function clientIpResolver<Req>(
         );
   }
   const proxies = trustedProxiesOf(where, trustedProxies);
-  return name === undefined ? byProxies(proxies, remoteAddress, header) : byHeader(headerName(where, name), proxies, remoteAddress, header);
+  return name === undefined ? byProxies(proxies, reader) : byHeader(headerName(where, name), proxies, reader);
 }
 
-function byHops<Req>(
-  hops: number,
-  remoteAddress: (request: Req) => string | undefined,
-  header: (request: Req, name: string) => string | undefined,
-): Resolver<Req> {
+function byHops<Req>(hops: number, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
   return (request) => {
     const list = header(request, "x-forwarded-for");
     const address = list === undefined ? undefined : nthFromRight(list, hops);
@@ -81,11 +72,7 @@ function byHops<Req>(
   };
 }
 
-function byProxies<Req>(
-  proxies: TrustedProxies,
-  remoteAddress: (request: Req) => string | undefined,
-  header: (request: Req, name: string) => string | undefined,
-): Resolver<Req> {
+function byProxies<Req>(proxies: TrustedProxies, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
   return (request) => {
     const peer = remoteAddress(request);
     if (!proxies.has(peer)) return peer;
@@ -94,12 +81,7 @@ function byProxies<Req>(
   };
 }
 
-function byHeader<Req>(
-  name: string,
-  proxies: TrustedProxies,
-  remoteAddress: (request: Req) => string | undefined,
-  header: (request: Req, name: string) => string | undefined,
-): Resolver<Req> {
+function byHeader<Req>(name: string, proxies: TrustedProxies, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
   return (request) => {
     const peer = remoteAddress(request);
     if (!proxies.has(peer)) return peer;
@@ -140,7 +122,7 @@ function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
 }
 
 /** Checks what the app's `clientIp` function returns. */
-function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) => string | undefined | PromiseLike<string | undefined> {
+function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
   const checked = (address: unknown): string | undefined => {
     if (typeof address === "string") {
       if (!address.includes(",")) return address;

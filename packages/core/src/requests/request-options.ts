@@ -31,7 +31,7 @@ export function requestSettings<Req>(where: string, options: RequestOptions<Req>
   const { clientIp, plan } = options;
   return {
     reader,
-    clientIp: clientIp === undefined ? reader.clientIp : clientIpResolver(where, clientIp, reader.remoteAddress, reader.header),
+    clientIp: clientIp === undefined ? reader.clientIp : clientIpResolver(where, clientIp, reader),
     isOwnClientIp: typeof clientIp === "function",
     ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
     plan,

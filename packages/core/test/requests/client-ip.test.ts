@@ -9,12 +9,10 @@ interface Request {
 }
 
 function resolver(option: ClientIpOption<Request>) {
-  return clientIpResolver<Request>(
-    "rateLimit",
-    option,
-    (request) => request.peer,
-    (request, name) => request.headers?.[name],
-  );
+  return clientIpResolver<Request>("rateLimit", option, {
+    remoteAddress: (request) => request.peer,
+    header: (request, name) => request.headers?.[name],
+  });
 }
 
 function clientOf(option: ClientIpOption<Request>, peer: string | undefined, forwarded?: string, name = "x-forwarded-for") {
