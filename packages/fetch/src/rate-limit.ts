@@ -16,7 +16,7 @@ import {
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { Check, type Checked, type FetchContext, type FetchRequest, fetchReader } from "./check.js";
+import { type Checked, checkOf, type FetchContext, type FetchRequest, fetchReader } from "./check.js";
 
 export interface FetchRateLimitOptions<Context extends FetchContext, Own extends string = never>
   extends RateLimitOptions<FetchRequest<Context>, Own> {
@@ -57,22 +57,17 @@ export function rateLimit<
   const Own extends string = [FetchContext] extends [Context] ? never : string,
 >(options: FetchRateLimitOptions<Context, Own>): RateLimitWrapper<Context> {
   const { onLimited, waitUntil } = options ?? {};
-  const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, (onEvent) =>
-    memoryStore(onEvent && { onEvent }),
-  );
+  const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, '() => new Response("Slow down", { status: 429 })');
   functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
   const waiting = new HeldRequests();
 
-  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Check> => {
+  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Checked> => {
     const keepAlive = (work: Promise<unknown>): void => {
-      const runtime = [call.context, ...more, call.request].find(
-        (passed) => typeof (passed as FetchContext | undefined)?.waitUntil === "function",
-      );
-      if (waitUntil === undefined) (runtime as FetchContext | undefined)?.waitUntil?.(work);
-      else waitUntil(work);
+      const runtimes = [{ waitUntil }, call.context, ...more, call.request] as (FetchContext | undefined)[];
+      runtimes.find((passed) => typeof passed?.waitUntil === "function")?.waitUntil?.(work);
     };
-    const checked = (response?: Response): Check => new Check(call, outcome, response, keepAlive);
+    const checked = (response?: Response): Checked => checkOf(call, outcome, response, keepAlive);
     if (outcome.action === "reject") {
       if (onLimited === undefined) return checked(answer(outcome));
       return Promise.resolve(withFaults(() => onLimited(call, outcome.decision))).then((given) => checked(answer(outcome, given)));
@@ -83,7 +78,7 @@ export function rateLimit<
     );
   };
 
-  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Check> => {
+  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Checked> => {
     if (typeof request?.headers?.get !== "function") throw foreignRequest("a Request of the Fetch API", request);
     const call = { request, context: (context ?? {}) as Context };
     const outcome = limit.decide(call);

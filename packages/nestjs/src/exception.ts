@@ -27,18 +27,9 @@ export class RateLimitException extends HttpException {
 
 /** The exception of a context, which the filters of its transport know. */
 export async function exceptionFor(context: ExecutionContext, exception: RateLimitException): Promise<Error> {
+  const type = context.getType<string>();
+  if (type !== "ws" && type !== "rpc") return exception;
+  const Exception = type === "ws" ? (await import("@nestjs/websockets")).WsException : (await import("@nestjs/microservices")).RpcException;
   const error = { status: "error", ...exception.extensions, message: exception.message };
-  const options = { cause: exception };
-  switch (context.getType<string>()) {
-    case "ws": {
-      const { WsException } = await import("@nestjs/websockets");
-      return Object.assign(new WsException(error), options);
-    }
-    case "rpc": {
-      const { RpcException } = await import("@nestjs/microservices");
-      return Object.assign(new RpcException(error), options);
-    }
-    default:
-      return exception;
-  }
+  return Object.assign(new Exception(error), { cause: exception });
 }
