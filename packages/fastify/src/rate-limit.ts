@@ -4,7 +4,6 @@ import {
   decideRequest,
   decisionOf,
   functionOrNothing,
-  type HeldRequests,
   type Outcome,
   oneOf,
   passInTurn,
@@ -55,6 +54,10 @@ export interface RateLimitPlugin extends FastifyPluginAsync, RateLimitControls {
 
 type Limit = RouteLimit<FastifyRequest, FastifyRateLimitOptions<string>>;
 type Done = (error?: Error) => void;
+type OnLimited = FastifyRateLimitOptions["onLimited"];
+
+/** Stands for a reply that the app has sent, or will send. */
+const sentLater = Symbol("sent");
 
 /** Where the configuration of a route has its limit. */
 const routeLimit: unique symbol = Symbol("floodgate.limit");
@@ -117,8 +120,27 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
       }
       if (outcome.action === "pass") passInTurn(reply.raw, outcome, limits.waiting, done);
       // Somebody, such as a timeout, may have answered while functions of the request were pending.
-      else if (!reply.sent) reject(request, reply.code(outcome.status), done, outcome, onLimited, limits.waiting);
+      else if (!reply.sent) reject(request, reply.code(outcome.status), done, outcome, onLimited);
     });
+
+  const reject = (request: FastifyRequest, reply: FastifyReply, done: Done, { body, decision }: Outcome, onLimited: OnLimited): void => {
+    const send = (): void => void reply.header("content-type", body.contentType).send(body.text);
+    if (onLimited === undefined) send();
+    else if (onLimited === "throw") done(Object.assign(new LimitedError({ decision }), { statusCode: reply.statusCode }));
+    else {
+      const handler = (): unknown => {
+        const given = onLimited(request, reply, decision);
+        // It is a promise too, but one that must not be awaited here.
+        return given === reply ? sentLater : given;
+      };
+      runOnLimited(handler, done, (answered) => {
+        if (answered === sentLater || reply.sent) return;
+        if (answered !== undefined) reply.send(answered);
+        else if (onLimited.length < 2) send();
+        else limits.waiting.answerInTime(reply.raw, send);
+      });
+    }
+  };
 
   /** Applies the limit of a request's route, if the limit belongs to this hook. */
   const applyIn =
@@ -176,35 +198,4 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
     limiter: { get: () => limits.limiter, enumerable: true },
     limiters: { get: () => limits.limiters, enumerable: true },
   }) as unknown as RateLimitPlugin;
-}
-
-/** Stands for a reply that the app has sent, or will send. */
-const sentLater = Symbol("sent");
-
-function reject(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: Done,
-  { body, decision }: Outcome,
-  onLimited: FastifyRateLimitOptions["onLimited"],
-  waiting: HeldRequests,
-): void {
-  const send = (): void => void reply.header("content-type", body.contentType).send(body.text);
-  if (onLimited === undefined) send();
-  else if (onLimited === "throw") {
-    const error = new LimitedError({ decision, retryAfterMs: decision?.retryAfterMs ?? Number.POSITIVE_INFINITY });
-    done(Object.assign(error, { statusCode: reply.statusCode }));
-  } else {
-    const handler = (): unknown => {
-      const given = onLimited(request, reply, decision);
-      // It is a promise too, but one that must not be awaited here.
-      return given === reply ? sentLater : given;
-    };
-    runOnLimited(handler, done, (answered) => {
-      if (answered === sentLater || reply.sent) return;
-      if (answered !== undefined) reply.send(answered);
-      else if (onLimited.length < 2) send();
-      else waiting.answerInTime(reply.raw, send);
-    });
-  }
 }

@@ -2,7 +2,6 @@ import type { Decision } from "@floodgate/core";
 import {
   edgeAddress,
   type Outcome,
-  type PossiblePath,
   type RequestReader,
   sentPath,
   socketAddress,
@@ -53,7 +52,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request: { url } }) {
     // Some servers pass a URL as the client wrote it.
     const [path, sent] = [new URL(url).pathname, sentPath(url)];
-    return path === sent ? path : ([{ path }, { path: sent }] satisfies PossiblePath[]);
+    return path === sent ? path : [{ path }, { path: sent }];
   },
   header: ({ request }, name) => request.headers.get(name) ?? undefined,
   remoteAddress: address,

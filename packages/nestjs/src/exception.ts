@@ -13,15 +13,14 @@ export class RateLimitException extends HttpException {
 
   /** @param answered what `onLimited` has answered in place of the usual body. */
   constructor({ status, body, decision }: Outcome, answered: string | object | undefined) {
-    const retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
-    const cause = new LimitedError({ decision, retryAfterMs });
+    const cause = new LimitedError({ decision });
     // Nest would wrap a text into JSON.
     const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
     super(answered ?? usual(), status, { cause });
     this.message = cause.message;
     this.decision = decision;
-    this.retryAfterMs = retryAfterMs;
-    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs };
+    this.retryAfterMs = cause.retryAfterMs;
+    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: cause.retryAfterMs };
   }
 }
 
