@@ -71,7 +71,7 @@ function address({ request, context }: FetchRequest): string | undefined {
 
 /**
  * The check of a request that was decided.
- * @param rejected the answer to a rejected request.
+ * @param rejected the answer to a rejected request, with its headers.
  */
 export function checkOf(
   { request, context }: FetchRequest,
@@ -81,10 +81,10 @@ export function checkOf(
 ): Checked {
   const end = afterResponse && new WebResponseEnd(request, context, afterResponse, keepAlive);
   return {
-    response: rejected && withHeaders(rejected, headers),
+    response: rejected,
     decision,
     get headers() {
-      return new Headers(headers.map(({ name, value }) => [name, value]));
+      return new Headers(pairs(headers));
     },
     finish<R extends Response | undefined>(response: R): R {
       const answer = (response && withHeaders(response, headers)) as R;
@@ -92,3 +92,6 @@ export function checkOf(
     },
   };
 }
+
+/** Headers as the Fetch API takes them. */
+export const pairs = (headers: Outcome["headers"]): [name: string, value: string][] => headers.map(({ name, value }) => [name, value]);

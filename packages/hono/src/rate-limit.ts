@@ -15,7 +15,6 @@ import {
   type RateLimitOptions,
   turnOf,
   WebResponseEnd,
-  withFaults,
   withHeaders,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
@@ -147,8 +146,7 @@ function answer(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    const answered = await withFaults(() => onLimited(c, outcome.decision));
-    c.res = answeredBy(answered, '(c) => c.text("Slow down")') ?? answer(c, outcome);
+    c.res = (await answeredBy(() => onLimited(c, outcome.decision), '(c) => c.text("Slow down")')) ?? answer(c, outcome);
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

@@ -1,5 +1,7 @@
 import { outgoingOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
 import { FloodgateError, shown } from "../support/errors.js";
+import { withFaults } from "../support/faults.js";
+import type { Promised } from "../support/promises.js";
 import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";
 import { type HeldRequests, turn } from "./held-requests.js";
@@ -46,11 +48,15 @@ export function turnOf(request: WebRequest, passed: unknown, delayMs: number, wa
 }
 
 /**
- * What `onLimited` has answered, if that is a response; undefined for the usual one.
+ * Runs `onLimited`. Answers its response; undefined for the usual one.
  * @param example what to write, for an error.
- * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it answers something else.
  */
-export function answeredBy<R extends WebResponse>(given: R | null | undefined, example: string): R | undefined {
+export async function answeredBy<R extends WebResponse>(
+  onLimited: () => Promised<R | null | undefined>,
+  example: string,
+): Promise<R | undefined> {
+  const given = await withFaults(onLimited);
   if (given === undefined || given === null) return undefined;
   if (typeof given.headers === "object") return given;
   throw new FloodgateError(
