@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { accuracy } from "./accuracy.mjs";
+import { adapterTable } from "./adapters.mjs";
 import { cpu } from "./cpu.mjs";
 import { databases } from "./databases.mjs";
 import { decision } from "./decision.mjs";
@@ -32,6 +33,7 @@ const parts = {
     "CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6",
     ({ rounds = 2, framework }) => cpu({ rounds, slices: 40, addresses: ["127.0.0.1", "::1"], framework }),
   ],
+  adapters: ["each adapter: lines of source, size in a bundle, dependencies, first load", ({ rounds = 15 }) => adapterTable({ rounds })],
   http: [
     "requests per second of Express 5, Koa 3, Hono 4, node:http and fetch on Node, with a no-op, with ours and with the peer of each",
     ({ rounds = 5, seconds = 2, connections, host, framework }) => http({ rounds, seconds, connections, host, framework }),
@@ -83,7 +85,7 @@ ${Object.entries(parts)
   .join("\n")}
 
 Options:
-  --rounds <n>       rounds of store, rules and release (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5), redis-script (default 40)
+  --rounds <n>       rounds of store, rules and release (default 7, in each process), cpu and observability (default 2), adapters (default 15), http, gateway and redis (default 5), redis-script (default 40)
   --processes <n>    processes of store, rules and release, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)

@@ -42,6 +42,7 @@ const apps: Record<string, App> = {
     path: "/api/hello",
   },
   sveltekit: { build: ["node_modules/vite/bin/vite.js", "build"], start: ["build/index.js"] },
+  astro: { build: ["node_modules/astro/astro.js", "build"], start: ["dist/server/entry.mjs"] },
   nitro: { build: ["node_modules/nitro/dist/cli/index.mjs", "build"], start: [".output/server/index.mjs"] },
   "react-router": {
     build: ["node_modules/@react-router/dev/bin.js", "build"],

@@ -21,54 +21,83 @@ export interface Framework {
   readonly title: string;
   /** The packages to install beside `@floodgate/rules`. */
   readonly packages: string;
-  /** The line that takes the options. */
-  use(options: string): string;
+  /** What the app imports beside `fileRules`: names, and where they are from. */
+  readonly imports: readonly (readonly [names: string, from: string])[];
+  /** The app's lines that take the options. */
+  use(options: string): readonly string[];
   /** The function that reads a key of the app. */
   key(name: string): string;
   /** Whether it limits something else than HTTP requests. */
   readonly isForCalls?: true;
 }
 
-const middleware = (options: string): string => `app.use(rateLimit({ ${options} }))`;
+const middleware = (name: string): Pick<Framework, "name" | "packages" | "imports" | "use"> => ({
+  name,
+  packages: `@floodgate/${name}`,
+  imports: [["rateLimit", `@floodgate/${name}`]],
+  use: (options) => [`app.use(rateLimit({ ${options} }));`],
+});
 
 /** In the order in which `init` offers them. */
 export const frameworks: readonly Framework[] = [
-  { name: "express", title: "Express", packages: "@floodgate/express", use: middleware, key: (name) => `(req) => req.${name}?.id` },
-  { name: "koa", title: "Koa", packages: "@floodgate/koa", use: middleware, key: (name) => `(ctx) => ctx.state.${name}?.id` },
-  { name: "hono", title: "Hono", packages: "@floodgate/hono", use: middleware, key: (name) => `(c) => c.get("${name}")?.id` },
+  { ...middleware("express"), title: "Express", key: (name) => `(req) => req.${name}?.id` },
+  { ...middleware("koa"), title: "Koa", key: (name) => `(ctx) => ctx.state.${name}?.id` },
+  { ...middleware("hono"), title: "Hono", key: (name) => `(c) => c.get("${name}")?.id` },
   {
-    name: "fastify",
+    ...middleware("fastify"),
     title: "Fastify",
-    packages: "@floodgate/fastify",
-    use: (options) => `await app.register(rateLimit({ ${options} }))`,
+    use: (options) => [`await app.register(rateLimit({ ${options} }));`],
     key: (name) => `(request) => request.${name}?.id`,
   },
   {
-    name: "nestjs",
+    ...middleware("nestjs"),
     title: "NestJS",
-    packages: "@floodgate/nestjs",
-    use: (options) => `FloodgateModule.forRootAsync({ useFactory: async () => ({ ${options} }) })`,
+    imports: [
+      ["FloodgateGuard, FloodgateModule", "@floodgate/nestjs"],
+      ["Module", "@nestjs/common"],
+      ["APP_GUARD", "@nestjs/core"],
+    ],
+    use: (options) => [
+      "@Module({",
+      `  imports: [FloodgateModule.forRootAsync({ useFactory: async () => ({ ${options} }) })],`,
+      "  providers: [{ provide: APP_GUARD, useClass: FloodgateGuard }],",
+      "})",
+      "export class LimitsModule {} // Import it in your module",
+    ],
     key: (name) => `(context) => context.switchToHttp().getRequest().${name}?.id`,
   },
   {
-    name: "fetch",
+    ...middleware("fetch"),
     title: "Request and Response: Next.js, SvelteKit, Astro, Nitro, React Router, Elysia, Bun, Deno, Workers",
-    packages: "@floodgate/fetch",
-    use: (options) => `const limit = rateLimit({ ${options} })`,
+    use: (options) => [
+      `const limit = rateLimit({ ${options} });`,
+      "// Where the runtime knows no address: const { response } = await limit.check(request, { ip });",
+      "export default { fetch: limit(handler) };",
+    ],
     key: (name) => `({ context }) => context.${name}?.id`,
   },
   {
-    name: "node",
+    ...middleware("node"),
     title: "node:http, node:http2, connect",
-    packages: "@floodgate/node",
-    use: (options) => `const limit = rateLimit({ ${options} })`,
+    use: (options) => [
+      `const limit = rateLimit({ ${options} });`,
+      "// With connect, polka or restana: app.use(limit);",
+      'server.on("request", (req, res) => limit(req, res, (error) => (error ? res.writeHead(500).end() : serve(req, res))));',
+    ],
     key: (name) => `(req) => req.${name}?.id`,
   },
   {
     name: "calls",
     title: "No HTTP: calls, jobs, messages, tools of an agent",
     packages: "@floodgate/core @floodgate/store-memory",
-    use: (options) => `const limit = limitFor({ ${options}, store: memoryStore() })`,
+    imports: [
+      ["limitFor", "@floodgate/core"],
+      ["memoryStore", "@floodgate/store-memory"],
+    ],
+    use: (options) => [
+      `const limit = limitFor({ ${options}, store: memoryStore() });`,
+      "await limit.enforce(call); // throws if it is limited",
+    ],
     key: (name) => `(call) => call.${name}`,
     isForCalls: true,
   },
@@ -133,18 +162,15 @@ export interface ChosenRule {
 
 /** A rules file of this name, with comments that say what to do next. */
 export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: boolean, framework: Framework | undefined): string {
-  const load = `rules: await fileRules(${JSON.stringify(file)})`;
-  const { key, use }: Pick<Framework, "key" | "use"> = framework ?? {
-    key: (name) => `(req) => req.${name}?.id`,
-    use: (options) => `rateLimit({ ${options} })`,
-  };
   const appKeys = [...new Set(rules.flatMap(({ preset }) => preset.appKey ?? []))];
+  const key = framework?.key ?? ((name) => `(req) => req.${name}?.id`);
+  const keys = appKeys.map((name) => `${name}: ${key(name)}`).join(", ");
+  const load = `rules: await fileRules(${JSON.stringify(file)})${keys === "" ? "" : `, keys: { ${keys} }`}`;
   const heading = [
     `# The limits of this app. Check them with: floodgate check ${file}`,
     `# Try them on an access log with: floodgate simulate access.log --rules ${file}`,
-    ...(framework === undefined ? [] : [`# Install: npm install ${framework.packages} @floodgate/rules`]),
-    `# Load them with: ${use(load)}`,
-    ...appKeys.map((name) => `# The app must say what the key \`${name}\` is: keys: { ${name}: ${key(name)} }`),
+    ...(framework === undefined ? [`# Load them with: rateLimit({ ${load} })`] : codeOf(framework, load)),
+    ...appKeys.map((name) => `# Your app must say what the key \`${name}\` is: the function in \`keys\` is an example.`),
   ];
   const bodies = rules.map(({ preset, limit, window }) => {
     const { algorithm } = preset;
@@ -157,4 +183,14 @@ export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: 
     return [`  # ${preset.purpose}`, ...lines.map((line, i) => `  ${i === 0 ? "- " : "  "}${line}`)].join("\n");
   });
   return `${heading.join("\n")}\nrules:\n${bodies.join("\n\n")}\n`;
+}
+
+/** The comments with what to install, and with the app's code. */
+function codeOf({ packages, imports, use }: Framework, options: string): readonly string[] {
+  const lines = [...imports, ["fileRules", "@floodgate/rules"]].map(([names, from]) => `import { ${names} } from "${from}";`);
+  return [
+    `# Install: npm install ${packages} @floodgate/rules`,
+    "# Load them with:",
+    ...[...lines, ...use(options)].map((line) => `#   ${line}`),
+  ];
 }

@@ -59,7 +59,13 @@ describe("init", () => {
     ]);
     expect(code).toBe(0);
     expect(readFileSync(file, "utf8")).toContain(
-      `# Install: npm install @floodgate/koa @floodgate/rules\n# Load them with: app.use(rateLimit({ rules: await fileRules("${file}") }))\n`,
+      [
+        "# Install: npm install @floodgate/koa @floodgate/rules",
+        "# Load them with:",
+        '#   import { rateLimit } from "@floodgate/koa";',
+        '#   import { fileRules } from "@floodgate/rules";',
+        `#   app.use(rateLimit({ rules: await fileRules("${file}") }));\n`,
+      ].join("\n"),
     );
     expect(rulesOf(file)).toEqual([
       { name: "per-ip", key: "ip", limit: 100, window: "1m" },
@@ -106,7 +112,9 @@ describe("init", () => {
       ["shadow mode", `n`],
     ]);
     expect(code).toBe(0);
-    expect(readFileSync(file, "utf8")).toContain("what the key `user` is: keys: { user: (call) => call.user }");
+    expect(readFileSync(file, "utf8")).toContain(
+      `limitFor({ rules: await fileRules("${file}"), keys: { user: (call) => call.user }, store: memoryStore() });`,
+    );
     const rules = await fileRules(file);
     const limit = limitFor<{ user: string }>({ rules, keys: { user: ({ user }) => user }, store: memoryStore() });
     expect([await limit.check({ user: "a" }), await limit.check({ user: "a" })]).toMatchObject([{ allowed: true }, { allowed: false }]);

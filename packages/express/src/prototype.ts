@@ -1,5 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
-import { decisionOf } from "@floodgate/core/adapter";
+import { checkDecisionName, decisionOf } from "@floodgate/core/adapter";
 
 /** What we know about the prototype of an app's requests. */
 interface Prototype {
@@ -7,13 +6,9 @@ interface Prototype {
   readonly owner: object;
   /** Whether `req.ip` is Express's own. An app may replace it. */
   readonly hasOwnIp: boolean;
-  /** The names of the decisions that are defined there. */
-  readonly names: Set<string>;
 }
 
 const prototypes = new WeakMap<object, Prototype>();
-/** By owner, which all apps of one Express share. */
-const namesShown = new WeakMap<object, Set<string>>();
 /** The last one, because most processes have one app. */
 let last: object | undefined;
 let lastKnown: Prototype | undefined;
@@ -26,9 +21,9 @@ export function prototypeOf(request: object): Prototype {
   if (known === undefined) {
     let owner: object | null = prototype;
     while (owner !== null && !Object.hasOwn(owner, "ip")) owner = Object.getPrototypeOf(owner);
-    if (owner === null) return { owner: request, hasOwnIp: false, names: namesOf(request) };
+    if (owner === null) return { owner: request, hasOwnIp: false };
     const ip = Object.getOwnPropertyDescriptor(owner, "ip")?.get;
-    known = { owner, hasOwnIp: Object.hasOwn(owner, "ips") && ip?.name === "ip", names: namesOf(owner) };
+    known = { owner, hasOwnIp: Object.hasOwn(owner, "ips") && ip?.name === "ip" };
     prototypes.set(prototype, known);
   }
   last = prototype;
@@ -36,14 +31,8 @@ export function prototypeOf(request: object): Prototype {
   return known;
 }
 
-function namesOf(owner: object): Set<string> {
-  let names = namesShown.get(owner);
-  if (names === undefined) {
-    names = new Set();
-    namesShown.set(owner, names);
-  }
-  return names;
-}
+/** The getters of decisions. All apps of one Express share them. */
+const getters = new WeakSet<object>();
 
 /**
  * Defines `req.rateLimit` (or another `decisionName`) as a getter on Express's request prototype, like `req.ip`, so it costs nothing per
@@ -52,25 +41,22 @@ function namesOf(owner: object): Set<string> {
  * @throws FloodgateError if requests already have a property of that name.
  */
 export function showDecision(request: object, name: string): object | undefined {
-  const { owner, names } = prototypeOf(request);
-  const shownBy = owner === request ? undefined : Object.getPrototypeOf(request);
-  if (names.has(name)) return shownBy;
-  if (!(name in owner)) {
-    Object.defineProperty(owner, name, {
-      configurable: true,
-      get(this: object) {
-        return decisionOf(this, name);
-      },
-      set(this: object, value: unknown) {
-        Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value });
-      },
-    });
-  } else if (name !== "rateLimit") {
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
-      `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
-    );
+  const { owner } = prototypeOf(request);
+  const known = Object.getOwnPropertyDescriptor(owner, name)?.get;
+  if (known === undefined || !getters.has(known)) {
+    checkDecisionName(owner, name);
+    if (!(name in owner)) define(owner, name);
   }
-  names.add(name);
-  return shownBy;
+  return owner === request ? undefined : Object.getPrototypeOf(request);
+}
+
+function define(owner: object, name: string): void {
+  function get(this: object): unknown {
+    return decisionOf(this, name);
+  }
+  function set(this: object, value: unknown): void {
+    Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value });
+  }
+  getters.add(get);
+  Object.defineProperty(owner, name, { configurable: true, get, set });
 }

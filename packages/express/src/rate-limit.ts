@@ -37,7 +37,7 @@ export function rateLimit<
   // TypeScript infers no names if a call gives the request's type, so any name is accepted there.
   const Own extends string = [ExpressRequest] extends [Req] ? never : string,
 >(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
-  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, memoryStore);
   const isRequest = (request: Req): boolean => typeof request.app?.get === "function";
   return nodeMiddleware<Req, Res>(limit, {
     takes: "a request of Express",

@@ -1,5 +1,5 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
-import { nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
+import { forgeableClientIp, nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
 import { prototypeOf } from "./prototype.js";
 
 declare global {
@@ -54,10 +54,12 @@ export const expressReader: RequestReader<ExpressRequest> = {
     const trust = request.app.get("trust proxy");
     // Without a proxy, `req.ip` is the socket's address. Reading it here is cheaper.
     if (!trust && isOwnIp(request)) return request.socket.remoteAddress;
-    if (trust && isForgeable(request.app.get("trust proxy fn"))) {
-      throw new FloodgateError(
-        "FLOODGATE_FORGEABLE_CLIENT_IP",
-        `Express's \`trust proxy\` is ${settingText(trust)}, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a \`clientIp\`.`,
+    // Express makes a function of its setting, once.
+    const trusts = trust && request.app.get("trust proxy fn");
+    if (typeof trusts === "function" && trustsEveryAddress(trusts, trusts as (address: string, hop: number) => unknown)) {
+      throw forgeableClientIp(
+        `Express's \`trust proxy\` is ${settingText(trust)}`,
+        'Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8").',
       );
     }
     if (!isInFastify(request)) return request.ip;
@@ -85,19 +87,6 @@ function isOwnIp(request: ExpressRequest): boolean {
 /** Whether @fastify/express has replaced `req.ip` and `req.ips`. Express's own setting has no effect then. */
 function isInFastify(request: ExpressRequest): boolean {
   return Object.hasOwn(request, "ips") && Object.hasOwn(request, "ip");
-}
-
-const forgeable = new WeakMap<object, boolean>();
-
-/** Whether the function that Express makes of its setting trusts everyone. Express makes it once per setting. */
-function isForgeable(trust: unknown): boolean {
-  if (typeof trust !== "function") return false;
-  let known = forgeable.get(trust);
-  if (known === undefined) {
-    known = trustsEveryAddress(trust as (address: string, hop: number) => unknown);
-    forgeable.set(trust, known);
-  }
-  return known;
 }
 
 function settingText(trust: unknown): string {

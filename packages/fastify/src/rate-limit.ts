@@ -1,17 +1,16 @@
 import { type Decision, FloodgateError, LimitedError } from "@floodgate/core";
 import {
   type AppLimitOptions,
+  decideRequest,
   decisionOf,
   functionOrNothing,
-  type HeldRequests,
-  isPromise,
   type Outcome,
   oneOf,
+  passInTurn,
   type RateLimitControls,
   type RouteLimit,
   RouteLimits,
-  whenEnded,
-  withFaults,
+  runOnLimited,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
@@ -55,7 +54,10 @@ export interface RateLimitPlugin extends FastifyPluginAsync, RateLimitControls {
 
 type Limit = RouteLimit<FastifyRequest, FastifyRateLimitOptions<string>>;
 type Done = (error?: Error) => void;
-type OnLimited = Exclude<FastifyRateLimitOptions["onLimited"], "throw" | undefined>;
+type OnLimited = FastifyRateLimitOptions["onLimited"];
+
+/** Stands for a reply that the app has sent, or will send. */
+const sentLater = Symbol("sent");
 
 /** Where the configuration of a route has its limit. */
 const routeLimit: unique symbol = Symbol("floodgate.limit");
@@ -80,9 +82,7 @@ interface Route {
  * @throws FloodgateError if an option is invalid: when called. For a route's options: when the app gets ready.
  */
 export function rateLimit<const Own extends string = never>(options: FastifyRateLimitOptions<Own>): RateLimitPlugin {
-  const limits = new RouteLimits("rateLimit", options as Limit["options"], ["hook", "onLimited"], fastifyReader, (onEvent) =>
-    memoryStore(onEvent && { onEvent }),
-  );
+  const limits = new RouteLimits("rateLimit", options as Limit["options"], ["hook", "onLimited"], fastifyReader, memoryStore);
   /** Whether a limit waits for `preHandler`. */
   let hasLate = false;
   const check = ({ hook = "onRequest", onLimited }: Limit["options"]): void => {
@@ -104,8 +104,7 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
 
   const limitOf = (route: Route): Limit | undefined => {
     const { config } = route;
-    if (config?.rateLimit === undefined) return limits.app;
-    if (config.rateLimit === false) return undefined;
+    if (!config?.rateLimit) return config?.rateLimit === false ? undefined : limits.app;
     // A route that was added before the plugin was loaded gets its limit at its first request.
     config[routeLimit] ??= { make: makerOf(route) };
     const own = config[routeLimit];
@@ -113,34 +112,34 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
     return own.made;
   };
 
-  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, { limit, options: { onLimited } }: Limit): void => {
-    const apply = (outcome: Outcome): void => {
+  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, { limit, options: { onLimited } }: Limit): void =>
+    decideRequest(limit, request, done, (outcome) => {
       for (const { name, value, list } of outcome.headers) {
         const before = list ? reply.getHeader(name) : undefined;
         reply.header(name, before === undefined ? value : `${before}, ${value}`);
       }
-      if (outcome.action === "reject") {
-        // Somebody, such as a timeout, may have answered while functions of the request were pending.
-        if (reply.sent) return;
-        reply.code(outcome.status);
-        if (onLimited === undefined) send(reply, outcome);
-        else if (onLimited === "throw") done(errorOf(outcome));
-        else answer(request, reply, done, outcome, onLimited, limits.waiting);
-        return;
-      }
-      if (outcome.afterResponse !== undefined) whenEnded(reply.raw, outcome.afterResponse);
-      if (outcome.delayMs === 0) done();
-      else whenEnded(reply.raw, limits.waiting.hold(outcome.delayMs, done));
-    };
-    let outcome: ReturnType<typeof limit.decide>;
-    try {
-      outcome = limit.decide(request);
-    } catch (error) {
-      done(error as Error);
-      return;
+      if (outcome.action === "pass") passInTurn(reply.raw, outcome, limits.waiting, done);
+      // Somebody, such as a timeout, may have answered while functions of the request were pending.
+      else if (!reply.sent) reject(request, reply.code(outcome.status), done, outcome, onLimited);
+    });
+
+  const reject = (request: FastifyRequest, reply: FastifyReply, done: Done, { body, decision }: Outcome, onLimited: OnLimited): void => {
+    const send = (): void => void reply.header("content-type", body.contentType).send(body.text);
+    if (onLimited === undefined) send();
+    else if (onLimited === "throw") done(Object.assign(new LimitedError({ decision }), { statusCode: reply.statusCode }));
+    else {
+      const handler = (): unknown => {
+        const given = onLimited(request, reply, decision);
+        // It is a promise too, but one that must not be awaited here.
+        return given === reply ? sentLater : given;
+      };
+      runOnLimited(handler, done, (answered) => {
+        if (answered === sentLater || reply.sent) return;
+        if (answered !== undefined) reply.send(answered);
+        else if (onLimited.length < 2) send();
+        else limits.waiting.answerInTime(reply.raw, send);
+      });
     }
-    if ("then" in outcome) outcome.then(apply).then(undefined, done);
-    else apply(outcome);
   };
 
   /** Applies the limit of a request's route, if the limit belongs to this hook. */
@@ -199,44 +198,4 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
     limiter: { get: () => limits.limiter, enumerable: true },
     limiters: { get: () => limits.limiters, enumerable: true },
   }) as unknown as RateLimitPlugin;
-}
-
-function send(reply: FastifyReply, { body }: Outcome): void {
-  reply.header("content-type", body.contentType).send(body.text);
-}
-
-function errorOf({ decision, status: statusCode }: Outcome): Error {
-  return Object.assign(new LimitedError({ decision, retryAfterMs: decision?.retryAfterMs ?? Number.POSITIVE_INFINITY }), { statusCode });
-}
-
-/** Stands for a reply that the app has sent, or will send. */
-const sentLater = Symbol("sent");
-
-/** Lets the app answer a rejected request. Errors go to the app's error handler. */
-function answer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: Done,
-  outcome: Outcome,
-  onLimited: OnLimited,
-  waiting: HeldRequests,
-): void {
-  const finish = (answered: unknown): void => {
-    if (reply.sent) return;
-    if (answered !== undefined) reply.send(answered);
-    else if (onLimited.length < 2) send(reply, outcome);
-    else waiting.answerInTime(reply.raw, () => send(reply, outcome));
-  };
-  try {
-    const answered = withFaults(() => {
-      const given = onLimited(request, reply, outcome.decision);
-      // It is a promise too, but one that must not be awaited here.
-      return given === reply ? sentLater : given;
-    });
-    if (answered === sentLater) return;
-    if (isPromise(answered)) answered.then(finish).then(undefined, done);
-    else finish(answered);
-  } catch (error) {
-    done(error as Error);
-  }
 }

@@ -1,5 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
-import { nodeHeader, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
+import { forgeableClientIp, nodeHeader, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
 import type { FastifyRequest } from "fastify";
 
 /** Reads Fastify's requests. */
@@ -17,9 +16,9 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
   remoteAddress: (request) => request.raw.socket.remoteAddress,
   clientIp(request) {
     if (isForgeable(request)) {
-      throw new FloodgateError(
-        "FLOODGATE_FORGEABLE_CLIENT_IP",
-        'Fastify\'s `trustProxy` trusts everyone, so the client IP is the left-most forwarded address, which anyone can forge. Write the addresses of your proxies: Fastify({ trustProxy: "127.0.0.1, 10.0.0.0/8" }), or (address, hop) => hop < 1 for one proxy in front. Or give rateLimit a `clientIp`.',
+      throw forgeableClientIp(
+        "Fastify's `trustProxy` trusts everyone",
+        'Write the addresses of your proxies: Fastify({ trustProxy: "127.0.0.1, 10.0.0.0/8" }), or (address, hop) => hop < 1 for one proxy in front.',
       );
     }
     return request.ip;
@@ -29,23 +28,13 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
   route: (request) => request.routeOptions.url,
 };
 
-const forgeable = new WeakMap<object, boolean>();
-
 /** Whether the app's `trustProxy` trusts everyone. Fastify does not tell its setting, so it is asked about requests that are made up. */
 function isForgeable(request: FastifyRequest): boolean {
+  // Fastify makes a prototype for each app.
   const prototype: object = Object.getPrototypeOf(request);
-  let known = forgeable.get(prototype);
-  if (known === undefined) {
-    known = trustsEveryAddress((address, hop) => {
-      const headers = {
-        "x-forwarded-for": Array(hop + 1)
-          .fill(address)
-          .join(),
-      };
-      const { ips } = Object.create(prototype, { raw: { value: { headers, socket: { remoteAddress: address } } } }) as FastifyRequest;
-      return ips !== undefined && ips.length > hop + 1;
-    });
-    forgeable.set(prototype, known);
-  }
-  return known;
+  return trustsEveryAddress(prototype, (address, hop) => {
+    const headers = { "x-forwarded-for": `${address},`.repeat(hop) + address };
+    const { ips } = Object.create(prototype, { raw: { value: { headers, socket: { remoteAddress: address } } } }) as FastifyRequest;
+    return ips !== undefined && ips.length > hop + 1;
+  });
 }

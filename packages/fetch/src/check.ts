@@ -1,18 +1,12 @@
 import type { Decision } from "@floodgate/core";
 import {
-  clientClosedRequest,
   edgeAddress,
-  type Header,
-  missingHeaders,
   type Outcome,
-  outgoingOf,
-  type PossiblePath,
-  type Promised,
   type RequestReader,
   sentPath,
   socketAddress,
   WebResponseEnd,
-  whenEnded,
+  withHeaders,
 } from "@floodgate/core/adapter";
 
 /**
@@ -51,9 +45,6 @@ export interface Checked {
   finish<R extends Response | undefined>(response: R): R;
 }
 
-/** Makes the runtime wait for work, if it kills unawaited work. */
-export type KeepAlive = (work: Promise<unknown>) => void;
-
 export const fetchReader: RequestReader<FetchRequest> = {
   identity: ({ request }) => request,
   app: () => fetchReader,
@@ -61,7 +52,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request: { url } }) {
     // Some servers pass a URL as the client wrote it.
     const [path, sent] = [new URL(url).pathname, sentPath(url)];
-    return path === sent ? path : ([{ path }, { path: sent }] satisfies PossiblePath[]);
+    return path === sent ? path : [{ path }, { path: sent }];
   },
   header: ({ request }, name) => request.headers.get(name) ?? undefined,
   remoteAddress: address,
@@ -78,69 +69,29 @@ function address({ request, context }: FetchRequest): string | undefined {
   return context.ip ?? socketAddress(request, context) ?? edgeAddress(request, context);
 }
 
-/** A check of a request that was decided. */
-export class Check implements Checked {
-  readonly response: Response | undefined;
-  readonly decision: Decision | undefined;
-  readonly #headers: readonly Header[];
-  readonly #keepAlive: KeepAlive;
-  /** Undefined if nothing is to do then, or if Node reports the end of the response. */
-  readonly #end: WebResponseEnd | undefined;
-  /** Settles when the response is over and what is to do then is done. */
-  readonly #over: Promise<unknown> = Promise.resolve();
-
-  /** @param response the answer to a rejected request. */
-  constructor({ request, context }: FetchRequest, outcome: Outcome, response: Response | undefined, keepAlive: KeepAlive) {
-    const { headers, decision, afterResponse } = outcome;
-    this.response = response && withHeaders(response, headers);
-    this.decision = decision;
-    this.#headers = headers;
-    this.#keepAlive = keepAlive;
-    if (afterResponse === undefined) return;
-    const outgoing = outgoingOf(request, context);
-    if (outgoing !== undefined) {
-      whenEnded(outgoing, afterResponse);
-      return;
-    }
-    let over: (work: Promised<unknown>) => void;
-    this.#over = new Promise((resolve) => {
-      over = resolve;
-    });
-    this.#end = new WebResponseEnd(request, (status) => {
-      over(afterResponse(status));
-      // The runtime may cancel the handler, so `finish` may never be called.
-      if (status === clientClosedRequest) keepAlive(this.#over);
-    });
-  }
-
-  get headers(): Headers {
-    const headers = new Headers();
-    for (const { name, value } of this.#headers) headers.append(name, value);
-    return headers;
-  }
-
-  finish<R extends Response | undefined>(response: R): R {
-    const answer = response && withHeaders(response, this.#headers);
-    if (this.#end === undefined) return answer as R;
-    this.#keepAlive(this.#over);
-    const watched = this.#end.watch(answer ?? new Response(null, { status: 500 }));
-    return (answer && watched) as R;
-  }
+/**
+ * The check of a request that was decided.
+ * @param rejected the answer to a rejected request, with its headers.
+ */
+export function checkOf(
+  { request, context }: FetchRequest,
+  { headers, decision, afterResponse }: Outcome,
+  rejected: Response | undefined,
+  keepAlive: (work: Promise<unknown>) => void,
+): Checked {
+  const end = afterResponse && new WebResponseEnd(request, context, afterResponse, keepAlive);
+  return {
+    response: rejected,
+    decision,
+    get headers() {
+      return new Headers(pairs(headers));
+    },
+    finish<R extends Response | undefined>(response: R): R {
+      const answer = (response && withHeaders(response, headers)) as R;
+      return end === undefined ? answer : end.watch(answer);
+    },
+  };
 }
 
-function withHeaders(response: Response, headers: readonly Header[]): Response {
-  const missing = missingHeaders(response, headers);
-  if (missing.length === 0) return response;
-  // Several requests may share a response without a body.
-  if (response.body !== null) {
-    try {
-      for (const [name, value] of missing) response.headers.set(name, value);
-      return response;
-    } catch {
-      // The headers of some responses, such as those from `fetch()`, cannot change.
-    }
-  }
-  const copy = new Response(response.body, response);
-  for (const [name, value] of missing) copy.headers.set(name, value);
-  return copy;
-}
+/** Headers as the Fetch API takes them. */
+export const pairs = (headers: Outcome["headers"]): [name: string, value: string][] => headers.map(({ name, value }) => [name, value]);

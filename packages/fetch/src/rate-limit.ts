@@ -13,10 +13,10 @@ import {
   type RateLimitOptions,
   turnOf,
   withControls,
-  withFaults,
+  withHeaders,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { Check, type Checked, type FetchContext, type FetchRequest, fetchReader } from "./check.js";
+import { type Checked, checkOf, type FetchContext, type FetchRequest, fetchReader, pairs } from "./check.js";
 
 export interface FetchRateLimitOptions<Context extends FetchContext, Own extends string = never>
   extends RateLimitOptions<FetchRequest<Context>, Own> {
@@ -29,11 +29,11 @@ export interface FetchRateLimitOptions<Context extends FetchContext, Own extends
   waitUntil?: (work: Promise<unknown>) => void;
 }
 
+type Handler<Req, Args extends readonly unknown[]> = (request: Req, ...args: Args) => Promised<Response>;
+
 /** A limit with its controls. Called with a handler, it returns the handler behind the limit. */
 export interface RateLimitWrapper<Context extends FetchContext = FetchContext> extends RateLimitControls {
-  <Req extends Request, Args extends readonly unknown[]>(
-    handler: (request: Req, ...args: Args) => Promised<Response>,
-  ): (request: Req, ...args: Args) => Promise<Response>;
+  <Req extends Request, Args extends readonly unknown[]>(handler: Handler<Req, Args>): (request: Req, ...args: Args) => Promise<Response>;
   /**
    * Checks a request, once its turn has come (`leakyBucket`).
    * @throws FloodgateError `FLOODGATE_NO_CLIENT_IP` if a limit counts by address and neither the context nor the runtime tells one, and what
@@ -57,25 +57,20 @@ export function rateLimit<
   const Own extends string = [FetchContext] extends [Context] ? never : string,
 >(options: FetchRateLimitOptions<Context, Own>): RateLimitWrapper<Context> {
   const { onLimited, waitUntil } = options ?? {};
-  const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, (onEvent) =>
-    memoryStore(onEvent && { onEvent }),
-  );
-  functionOrNothing("rateLimit", "onLimited", onLimited, '() => new Response("Slow down", { status: 429 })');
+  const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, memoryStore);
+  functionOrNothing("rateLimit", "onLimited", onLimited, example);
   functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
   const waiting = new HeldRequests();
 
-  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Check> => {
+  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Checked> => {
     const keepAlive = (work: Promise<unknown>): void => {
-      const runtime = [call.context, ...more, call.request].find(
-        (passed) => typeof (passed as FetchContext | undefined)?.waitUntil === "function",
-      );
-      if (waitUntil === undefined) (runtime as FetchContext | undefined)?.waitUntil?.(work);
-      else waitUntil(work);
+      const runtimes = [{ waitUntil }, call.context, ...more, call.request] as (FetchContext | undefined)[];
+      runtimes.find((passed) => typeof passed?.waitUntil === "function")?.waitUntil?.(work);
     };
-    const checked = (response?: Response): Check => new Check(call, outcome, response, keepAlive);
+    const checked = (response?: Response): Checked => checkOf(call, outcome, response, keepAlive);
     if (outcome.action === "reject") {
       if (onLimited === undefined) return checked(answer(outcome));
-      return Promise.resolve(withFaults(() => onLimited(call, outcome.decision))).then((given) => checked(answer(outcome, given)));
+      return answeredBy(() => onLimited(call, outcome.decision), example).then((own) => checked(answer(outcome, own)));
     }
     if (outcome.delayMs === 0) return checked();
     return turnOf(call.request, call.context, outcome.delayMs, waiting).then((isServed) =>
@@ -83,7 +78,7 @@ export function rateLimit<
     );
   };
 
-  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Check> => {
+  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Checked> => {
     if (typeof request?.headers?.get !== "function") throw foreignRequest("a Request of the Fetch API", request);
     const call = { request, context: (context ?? {}) as Context };
     const outcome = limit.decide(call);
@@ -91,7 +86,7 @@ export function rateLimit<
   };
 
   const wrap =
-    (handler: (request: Request, ...args: readonly unknown[]) => Promised<Response>) =>
+    (handler: Handler<Request, readonly unknown[]>) =>
     async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
       const checking = decide(request, context, more);
       const checked = isPromise(checking) ? await checking : checking;
@@ -109,9 +104,11 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit, waiting) as unknown as RateLimitWrapper<Context>;
 }
 
-/** The response to a rejected request. @param given what `onLimited` has answered. */
-function answer({ status, body }: Outcome, given?: Response): Response {
-  const own = answeredBy(given, '() => new Response("Slow down", { status: 429 })');
-  if (own === undefined) return new Response(body.text, { status, headers: { "Content-Type": body.contentType } });
-  return own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own;
+const example = '() => new Response("Slow down", { status: 429 })';
+
+/** The response to a rejected request. @param own what `onLimited` has answered. */
+function answer({ status, body, headers }: Outcome, own?: Response): Response {
+  // Made with all of its headers, which costs less than to add them.
+  if (own === undefined) return new Response(body.text, { status, headers: [["Content-Type", body.contentType], ...pairs(headers)] });
+  return withHeaders(own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own, headers);
 }

@@ -1,13 +1,12 @@
 import type { Decision } from "@floodgate/core";
 import {
+  type Afterwards,
   answeredBy,
   clientClosedRequest,
-  foreignRequest,
+  contextMiddleware,
   functionOrNothing,
   type Header,
-  HeldRequests,
-  isPromise,
-  missingHeaders,
+  type HeldRequests,
   type Outcome,
   outgoingOf,
   type Promised,
@@ -15,13 +14,12 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   turnOf,
-  withControls,
-  withFaults,
+  WebResponseEnd,
+  withHeaders,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { whenAnswered } from "./ending.js";
 import { honoReader } from "./request.js";
 
 /** The context variable of a limit, for the `Variables` of an app. */
@@ -71,29 +69,18 @@ export function rateLimit<
   const Name extends string = "rateLimit",
 >(options: HonoRateLimitOptions<E, Own, Name>): RateLimitMiddleware<Name> {
   const { onLimited } = options ?? {};
-  const limit = new RateLimit<Context<E>>("rateLimit", options, ["onLimited"], honoReader, (onEvent) =>
-    memoryStore(onEvent && { onEvent }),
-  );
+  const limit = new RateLimit<Context<E>>("rateLimit", options, ["onLimited"], honoReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, '(c) => c.text("Slow down")');
-  const waiting = new HeldRequests();
 
-  const apply = (c: Context, next: Next, outcome: Outcome): Answer => {
+  const apply = (c: Context, next: Next, outcome: Outcome, waiting: HeldRequests): Answer => {
     const { headers, decision, delayMs, afterResponse } = outcome;
     if (decision !== undefined) c.set(limit.decisionName, decision);
     setHeaders(c, headers);
     if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome) : limited(c, outcome, onLimited);
-    const passed = (): ReturnType<MiddlewareHandler> => (delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting));
-    return afterResponse === undefined ? passed() : whenAnswered(c, passed, afterResponse);
+    const passed = delayMs === 0 ? () => pass(c, next, headers) : () => passInTurn(c, next, outcome, waiting);
+    return afterResponse === undefined ? passed() : passUntilEnd(c, passed, afterResponse);
   };
-
-  let isHono = false;
-  const middleware = (c: Context, next: Next): Answer => {
-    if (!isHono && c.req?.raw === undefined) throw foreignRequest("a context of Hono", c);
-    isHono = true;
-    const outcome = limit.decide(c);
-    return isPromise(outcome) ? Promise.resolve(outcome).then((later) => apply(c, next, later)) : apply(c, next, outcome);
-  };
-  return withControls(middleware as MiddlewareHandler, limit, waiting);
+  return contextMiddleware(limit, "a context of Hono", (c) => c.req?.raw !== undefined, apply) as unknown as RateLimitMiddleware<Name>;
 }
 
 const append = { append: true };
@@ -108,11 +95,36 @@ function setHeaders(c: Context, headers: readonly Header[]): void {
  * `fetch()`, or a response of a mounted app.
  */
 function addHeaders(c: Context, headers: readonly Header[]): void {
-  const [first, ...rest] = missingHeaders(c.res, headers);
-  if (first === undefined || outgoingOf(c.req.raw, c.env)?.headersSent === true) return;
-  // Hono copies the response first, because it may be immutable, or shared by several requests.
-  c.header(...first);
-  for (const [name, value] of rest) c.res.headers.set(name, value);
+  if (outgoingOf(c.req.raw, c.env)?.headersSent !== true) replaceResponse(c, withHeaders(c.res, headers, true));
+}
+
+function replaceResponse(c: Context, response: Response): void {
+  if (response === c.res) return;
+  // Else Hono would add the headers of the old one.
+  c.res = undefined;
+  c.res = response;
+}
+
+/** Lets a request pass, and calls `sent` once its response was sent. */
+function passUntilEnd<T>(c: Context, passed: () => Promise<T>, sent: Afterwards): Promise<T> {
+  const end = new WebResponseEnd(c.req.raw, c.env, sent, (work) => keepAlive(c, work));
+  return passed().finally(() => {
+    // Without a response, the app's error handling will answer.
+    const watched = end.watch(c.finalized ? c.res : undefined);
+    if (watched !== undefined) replaceResponse(c, watched);
+  });
+}
+
+/** Makes the runtime wait for work, if it kills unawaited work. */
+function keepAlive(c: Context, work: Promise<unknown>): void {
+  let context: Pick<Context["executionCtx"], "waitUntil">;
+  try {
+    context = c.executionCtx;
+  } catch {
+    // Other runtimes have none, and Hono throws.
+    return;
+  }
+  context.waitUntil(work);
 }
 
 function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void> {
@@ -134,8 +146,7 @@ function answer(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    const answered = await withFaults(() => onLimited(c, outcome.decision));
-    c.res = answeredBy(answered, '(c) => c.text("Slow down")') ?? answer(c, outcome);
+    c.res = (await answeredBy(() => onLimited(c, outcome.decision), '(c) => c.text("Slow down")')) ?? answer(c, outcome);
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

@@ -1,14 +1,16 @@
-import { type Decision, FloodgateError } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import {
+  forgeableClientIp,
   type HeaderTarget,
   mostHops,
+  mountedPaths,
   type NodeResponse,
   nodeHeader,
   type PossiblePath,
   parsedPath,
   type RequestPath,
   type RequestReader,
-  sentPath,
+  reparsedPaths,
 } from "@floodgate/core/adapter";
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
@@ -76,9 +78,9 @@ export const koaReader: RequestReader<KoaContext> = {
     // Koa counts with slice(-maxIpsCount), which takes 0.5 as 0: all addresses.
     if (proxy && !(maxIpsCount >= 1 && maxIpsCount <= mostHops)) {
       const setting = maxIpsCount > 0 ? `with an \`app.maxIpsCount\` of ${maxIpsCount}` : "without `app.maxIpsCount`";
-      throw new FloodgateError(
-        "FLOODGATE_FORGEABLE_CLIENT_IP",
-        `Koa's \`app.proxy\` is true ${setting}, so the client IP is the left-most forwarded address, which anyone can forge. Write new Koa({ proxy: true, maxIpsCount: 1 }) for one proxy in front, also where \`proxyIpHeader\` names a header with one address. Or give rateLimit a \`clientIp\`.`,
+      throw forgeableClientIp(
+        `Koa's \`app.proxy\` is true ${setting}`,
+        "Write new Koa({ proxy: true, maxIpsCount: 1 }) for one proxy in front, also where `proxyIpHeader` names a header with one address.",
       );
     }
     return ctx.ip;
@@ -89,61 +91,18 @@ export const koaReader: RequestReader<KoaContext> = {
 
 /** The path that the routers follow, with the prefixes that koa-mount has removed. */
 function fullPath(ctx: KoaContext): RequestPath {
-  const { path, url, originalUrl } = ctx;
+  const { path, url, originalUrl, mountPath, newRouterPath, routerPath, _matchedRoute } = ctx;
   // Some targets, such as `/\\a@#`, have no path, although Koa's types say so. No route serves them.
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
-  const full = base === undefined ? withUnknownMounts(ctx, rest) : parsedPath(base, rest, url, originalUrl);
-  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && !urlInPath.test(rest)) return full;
-  const others = [...routedElsewhere(ctx), ...parsedAnew(rest, hasSlashMount(ctx))];
+  const full = base === undefined ? mountedPaths(originalUrl, rest, mountPath + rest) : parsedPath(base, rest, url, originalUrl);
+  // The app may give @koa/router another path. The router leaves its own patterns in `routerPath`; only its old versions read it.
+  const reparsed = reparsedPaths(rest, hasSlashMount(ctx));
+  if (newRouterPath === undefined && routerPath === undefined && reparsed.length === 0) return full;
+  const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((other) => typeof other === "string");
+  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsed];
   const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
   return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
-}
-
-/**
- * All possible paths, if only the innermost prefix is known. The request may have left that mount again, with a rewritten path.
- */
-function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string): RequestPath {
-  const sent = sentPath(originalUrl);
-  const inner = mountPath + rest;
-  const possible: PossiblePath[] = [{ path: sent }, { path: rest }, { path: inner }];
-  if (rest !== sent && inner !== sent && inner !== `${sent}/`) {
-    possible.push({ path: sent.endsWith(inner) ? inner : rest, unknown: "before" });
-  }
-  return possible;
-}
-
-/** Paths that the app gave @koa/router in place of the request's. */
-function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): PossiblePath[] {
-  // The router leaves its own patterns in `routerPath`; only its old versions read it.
-  const paths = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined];
-  return paths.filter((path) => typeof path === "string").map((path) => ({ path }));
-}
-
-/** A slash, and a scheme or a character that `url.parse` trims: what stands after the slash is a URL to it. */
-const urlInPath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
-
-/** Of a path with more schemes nothing is known from the next one on. */
-const mostSchemes = 4;
-
-/**
- * A mount path that ends in a slash takes the slash too, and Koa parses what is left as a URL: of `x:/login` and `x://host/login` the path
- * is `/login`. That of `x:host/login` is too, but `/items/1:cancel` is a usual path, so those count once a mount has ended in a slash.
- */
-function parsedAnew(rest: string, hasSlashMount: boolean): PossiblePath[] {
-  const possible: PossiblePath[] = [];
-  const trimmed = rest.search(/\/[\0-\x20\xa0\ufeff]/);
-  if (trimmed >= 0) possible.push({ path: rest.slice(0, trimmed), unknown: "after" });
-  for (const { 0: scheme, 1: slashes, 2: host, index } of rest.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
-    if (host !== "" && slashes === undefined && !hasSlashMount) continue;
-    const before = rest.slice(0, index);
-    if (possible.length >= mostSchemes) {
-      possible.push({ path: before, unknown: "after" });
-      break;
-    }
-    possible.push({ path: before + rest.slice(index + scheme.length) });
-  }
-  return possible;
 }
 
 /** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */

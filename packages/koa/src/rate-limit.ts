@@ -1,17 +1,17 @@
 import type { Decision } from "@floodgate/core";
 import {
   clientClosedRequest,
-  foreignRequest,
+  contextMiddleware,
   functionOrNothing,
-  HeldRequests,
+  type HeldRequests,
   isPromise,
   type Outcome,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
+  turn,
   whenEnded,
-  withControls,
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
@@ -50,11 +50,10 @@ export function rateLimit<
   const Name extends string = "rateLimit",
 >(options: KoaRateLimitOptions<Ctx, Own, Name>): RateLimitMiddleware<NoInfer<Name>> {
   const { onLimited } = options ?? {};
-  const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
-  const waiting = new HeldRequests();
 
-  const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
+  const apply = (ctx: Ctx, next: Next, outcome: Outcome, waiting: HeldRequests): unknown => {
     const { decision, delayMs, headers, afterResponse } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
@@ -64,17 +63,10 @@ export function rateLimit<
     }
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
     if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
-    return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
+    return delayMs === 0 ? next() : passInTurn(ctx, next, waiting, delayMs);
   };
-
-  let isKoa = false;
-  const middleware = (ctx: Ctx, next: Next): unknown => {
-    if (!isKoa && (ctx.app === undefined || ctx.req === undefined)) throw foreignRequest("a context of Koa", ctx);
-    isKoa = true;
-    const outcome = limit.decide(ctx);
-    return isPromise(outcome) ? outcome.then((later) => apply(ctx, next, later)) : apply(ctx, next, outcome);
-  };
-  return withControls(middleware as (...args: never) => unknown, limit, waiting) as RateLimitMiddleware<Name>;
+  const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
+  return contextMiddleware(limit, "a context of Koa", isContext, apply) as unknown as RateLimitMiddleware<Name>;
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
@@ -104,18 +96,9 @@ function setBody(ctx: KoaContext, { body }: Outcome): void {
 }
 
 /** Lets a request pass at its turn, unless its client disconnects before. */
-function hold(ctx: KoaContext, next: Next, waiting: HeldRequests, delayMs: number): Promise<unknown> {
-  const turn = new Promise<boolean>((resolve) => {
-    const cancel = waiting.hold(delayMs, () => resolve(true));
-    whenEnded(ctx.res, () => {
-      cancel();
-      resolve(false);
-    });
-  });
-  return turn.then((isTurn) => {
-    if (isTurn) return next();
-    // Nobody receives it, but an outer logger may log it.
-    ctx.status = clientClosedRequest;
-    return undefined;
-  });
+async function passInTurn(ctx: KoaContext, next: Next, waiting: HeldRequests, delayMs: number): Promise<unknown> {
+  if (await turn(waiting, delayMs, (gone) => whenEnded(ctx.res, gone))) return next();
+  // Nobody receives it, but an outer logger may log it.
+  ctx.status = clientClosedRequest;
+  return undefined;
 }

@@ -13,32 +13,22 @@ export class RateLimitException extends HttpException {
 
   /** @param answered what `onLimited` has answered in place of the usual body. */
   constructor({ status, body, decision }: Outcome, answered: string | object | undefined) {
-    const retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
-    const cause = new LimitedError({ decision, retryAfterMs });
+    const cause = new LimitedError({ decision });
     // Nest would wrap a text into JSON.
     const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
     super(answered ?? usual(), status, { cause });
     this.message = cause.message;
     this.decision = decision;
-    this.retryAfterMs = retryAfterMs;
-    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs };
+    this.retryAfterMs = cause.retryAfterMs;
+    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: cause.retryAfterMs };
   }
 }
 
 /** The exception of a context, which the filters of its transport know. */
 export async function exceptionFor(context: ExecutionContext, exception: RateLimitException): Promise<Error> {
+  const type = context.getType<string>();
+  if (type !== "ws" && type !== "rpc") return exception;
+  const Exception = type === "ws" ? (await import("@nestjs/websockets")).WsException : (await import("@nestjs/microservices")).RpcException;
   const error = { status: "error", ...exception.extensions, message: exception.message };
-  const options = { cause: exception };
-  switch (context.getType<string>()) {
-    case "ws": {
-      const { WsException } = await import("@nestjs/websockets");
-      return Object.assign(new WsException(error), options);
-    }
-    case "rpc": {
-      const { RpcException } = await import("@nestjs/microservices");
-      return Object.assign(new RpcException(error), options);
-    }
-    default:
-      return exception;
-  }
+  return Object.assign(new Exception(error), { cause: exception });
 }

@@ -48,7 +48,7 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
 
   /** @throws FloodgateError if an option is wrong. */
   constructor(options: FloodgateModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) {
-    super("FloodgateModule", options, ["onLimited"], nestReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+    super("FloodgateModule", options, ["onLimited"], nestReader, memoryStore);
     checkOnLimited(options);
     this.#discovery = discovery;
     this.#scanner = scanner;

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { decisionOf, type Outcome, setHeaders, whenEnded, withFaults } from "@floodgate/core/adapter";
+import { decisionOf, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
 import { nestReader, responseOf } from "./context.js";
 import { exceptionFor, RateLimitException } from "./exception.js";
@@ -32,13 +32,12 @@ export class FloodgateGuard implements CanActivate {
     const response = responseOf(context);
     if (response !== undefined) setHeaders(response, headersFor(context, outcome));
     if (outcome.action === "reject") return reject(context, outcome, onLimited);
-    const { delayMs, afterResponse } = outcome;
-    if (response !== undefined && afterResponse !== undefined) whenEnded(response, afterResponse);
-    if (delayMs === 0) return true;
-    return new Promise((resolve) => {
-      const cancel = this.#floodgate.waiting.hold(delayMs, () => resolve(true));
-      if (response !== undefined) whenEnded(response, cancel);
-    });
+    const { waiting } = this.#floodgate;
+    const pass = (go: () => void): void =>
+      response === undefined ? void waiting.hold(outcome.delayMs, go) : passInTurn(response, outcome, waiting, go);
+    if (outcome.delayMs > 0) return new Promise((resolve) => pass(() => resolve(true)));
+    if (response !== undefined) pass(() => undefined);
+    return true;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import {
+  mountedPaths,
   type NodeAnswer,
   nodeHeader,
   nodeMiddleware,
@@ -62,7 +63,7 @@ const reader: RequestReader<NodeRequest> = {
 function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
   const path = sentPath(url);
   if (typeof baseUrl === "string" || url === originalUrl) return parsedPath(baseUrl ?? "", path, url, originalUrl);
-  return [{ path: sentPath(originalUrl) }, path === "/" ? { path } : { path, unknown: "before" }];
+  return mountedPaths(originalUrl, path, undefined);
 }
 
 /**
@@ -81,7 +82,7 @@ export function rateLimit<
   // TypeScript infers no names if a call gives the request's type, so any name is accepted there.
   const Own extends string = [NodeRequest] extends [Req] ? never : string,
 >(options: NodeRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
-  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], reader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], reader, memoryStore);
   const isRequest = (request: Req): boolean => request.headers !== undefined && request.socket !== undefined;
   return nodeMiddleware<Req, Res>(limit, { takes: "a request of Node", isRequest, onLimited: options.onLimited }) as RateLimitMiddleware;
 }

@@ -95,14 +95,14 @@ export class LimitedError extends FloodgateError {
   /** The time until the same context would pass, in milliseconds; Infinity if no wait helps. */
   readonly retryAfterMs: number;
 
-  constructor({ decision, retryAfterMs }: Pick<LimitAnswer, "decision" | "retryAfterMs">) {
+  constructor({ decision, retryAfterMs }: Pick<LimitAnswer, "decision"> & { readonly retryAfterMs?: number }) {
     const why = decision?.degraded
       ? "The limit cannot be checked at the moment."
       : `Rate limit${decision === undefined ? "" : ` ${shown(decision.name)}`} exceeded.`;
     super("FLOODGATE_LIMITED", `${why} ${detail(decision, decision && retryAfterSeconds(decision))}`);
     this.name = "LimitedError";
     this.decision = decision;
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = retryAfterMs ?? decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
   }
 }
 

@@ -4,11 +4,11 @@ import { decisionOf } from "../requests/request-context.js";
 import { type HeaderTarget, setHeaders } from "../responses/headers.js";
 import { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
-import { type NodeResponse, whenEnded } from "../responses/response-end.js";
-import { FloodgateError, withFaults } from "../support/errors.js";
+import type { NodeResponse } from "../responses/response-end.js";
+import { FloodgateError } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
-import { isPromise } from "../support/promises.js";
 import { type RateLimitControls, withControls } from "./controls.js";
+import { decideRequest, type Next, passInTurn, runOnLimited } from "./node-request.js";
 import type { RateLimit } from "./rate-limit.js";
 
 /** The used part of a response of Node, HTTP/1 or HTTP/2. */
@@ -16,8 +16,6 @@ export interface NodeAnswer extends NodeResponse, HeaderTarget {
   statusCode: number;
   end(body: string): unknown;
 }
-
-type Next = (error?: unknown) => void;
 
 /** What a framework with Node's requests and responses, such as Express, adds to them. */
 export interface NodeFramework<Req, Res> {
@@ -56,21 +54,17 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       if (onLimited === undefined) sendBody(response, outcome);
       else {
         const handler = () => onLimited(request, response, outcome.decision);
-        answer(handler, next, () => finish(response, outcome, onLimited.length > 1, waiting));
+        runOnLimited(handler, next, () => finish(response, outcome, onLimited.length > 1, waiting));
       }
       return;
     }
-    const { delayMs, afterResponse } = outcome;
-    if (afterResponse !== undefined) whenEnded(response, afterResponse);
-    if (delayMs === 0) next();
-    else whenEnded(response, waiting.hold(delayMs, next));
+    passInTurn(response, outcome, waiting, next);
   };
 
   let isAccepted = false;
   /** Requests with this prototype show their decision. */
   let known: object | undefined;
   const middleware = (request: Req, response: Res, next: Next): void => {
-    let outcome: ReturnType<typeof limit.decide>;
     try {
       if (!isAccepted) {
         if (!isRequest(request)) throw foreignRequest(takes, request);
@@ -79,21 +73,22 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       }
       if (showDecision !== undefined && (known === undefined || Object.getPrototypeOf(request) !== known))
         known = showDecision(request, limit.decisionName);
-      outcome = limit.decide(request);
     } catch (error) {
       // Koa passes none, and Hono's and Koa's is the second parameter.
       if (typeof next !== "function") throw error;
       next(error);
       return;
     }
-    if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
-    else apply(request, response, next, outcome);
+    decideRequest(limit, request, next, (outcome) => apply(request, response, next, outcome));
   };
   return withControls(middleware, limit, waiting);
 }
 
-/** Other libraries set `rateLimit` too, so that name is free in any case. */
-function checkDecisionName(request: object, name: string): void {
+/**
+ * Checks that requests have no property of the app's with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
+ * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` if they have.
+ */
+export function checkDecisionName(request: object, name: string): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
   throw new FloodgateError(
     "FLOODGATE_CONFLICTING_OPTIONS",
@@ -105,17 +100,6 @@ function sendBody(response: NodeAnswer, { status, body }: Outcome): void {
   response.statusCode = status;
   response.setHeader("Content-Type", body.contentType);
   response.end(body.text);
-}
-
-/** Runs a handler of the app and then `done`. Errors go to the framework. */
-function answer(handler: () => unknown, next: Next, done: () => void): void {
-  try {
-    const result = withFaults(handler);
-    if (isPromise(result)) result.then(done).then(undefined, next);
-    else done();
-  } catch (error) {
-    next(error);
-  }
 }
 
 /** Makes sure that a rejected request is answered, whatever `onLimited` did. */

@@ -26,6 +26,9 @@ import { WeakList } from "../support/weak-list.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import { SetupObserver } from "./setup-observer.js";
 
+/** A function such as `memoryStore`. */
+export type DefaultStore = (options?: { readonly onEvent: EventListener }) => Store;
+
 /** The middlewares of this process that are not closed. */
 // biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
 export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
@@ -51,6 +54,7 @@ export class RateLimit<Req> {
 
   /**
    * @param own the adapter's own options, which the adapter checks.
+   * @param defaultStore makes the store of a middleware without the option `store`.
    * @throws FloodgateError if an option is wrong.
    */
   constructor(
@@ -58,7 +62,7 @@ export class RateLimit<Req> {
     options: RateLimitOptions<Req, string>,
     own: readonly string[],
     reader: RequestReader<Req>,
-    defaultStore: (onEvent: EventListener | undefined) => Store,
+    defaultStore: DefaultStore,
   ) {
     checkRateLimitOptions(where, options, own);
     this.#where = where;
@@ -66,7 +70,8 @@ export class RateLimit<Req> {
     this.#skip = options.skip;
     this.#settings = requestSettings(where, options, reader);
     const onEvent = listenerOf(options.onEvent);
-    this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
+    this.store =
+      options.store === undefined ? defaultStore(options.onEvent && { onEvent: options.onEvent }) : checkStore(where, options.store);
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts: Receipts.of(where, options) };
     this.#responder = new Responder(where, options, this.#client);
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader, onEvent), this.store, this.#client);

@@ -1,5 +1,4 @@
 import type { Store } from "../decide/store.js";
-import type { EventListener } from "../events/events.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { HeldRequests } from "../responses/held-requests.js";
@@ -7,7 +6,7 @@ import { limitWords } from "../rules/rule.js";
 import { FloodgateError } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
-import { RateLimit } from "./rate-limit.js";
+import { type DefaultStore, RateLimit } from "./rate-limit.js";
 import { checkRateLimitOptions, type RateLimitOptions } from "./rate-limit-options.js";
 
 /** The options of an app whose routes may have options of their own. */
@@ -34,26 +33,20 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   readonly #options: Options;
   readonly #words: readonly string[];
   readonly #reader: RequestReader<Req>;
-  readonly #store: (onEvent: EventListener | undefined) => Store;
+  readonly #store: DefaultStore;
   readonly #all = new Set<RateLimit<Req>>();
 
   /**
    * @param own the adapter's own options, which the adapter checks.
    * @throws FloodgateError if an option is wrong.
    */
-  constructor(
-    where: string,
-    options: Options,
-    own: readonly string[],
-    reader: RequestReader<Req>,
-    defaultStore: (onEvent: EventListener | undefined) => Store,
-  ) {
+  constructor(where: string, options: Options, own: readonly string[], reader: RequestReader<Req>, defaultStore: DefaultStore) {
     this.#where = where;
     this.#options = options;
     this.#words = [...own, "global"];
     this.#reader = reader;
     let store: Store | undefined;
-    this.#store = (onEvent) => (store ??= defaultStore(onEvent));
+    this.#store = (options) => (store ??= defaultStore(options));
     checkRateLimitOptions(where, options, this.#words);
     if (options.global === undefined || yesOrNo(where, "global", options.global, "false")) this.app = this.#add(where, options);
   }

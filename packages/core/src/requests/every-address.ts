@@ -1,3 +1,4 @@
+import { FloodgateError } from "../support/errors.js";
 import { type IpAddress, type IpRange, parseCidr } from "../support/ip.js";
 
 /** A range of addresses as numbers of 128 bits; IPv4 as the IPv4-mapped addresses of IPv6. */
@@ -40,16 +41,36 @@ const strangers = [
 ].flat();
 const strangersOfIpv6 = ["2003:de:1::1", "2400:4050::1", "2409:8a00::1", "2600:1700::1", "2804:14c::1", "2a02:8070::1", "2c0f:f248::1"];
 
+const known = new WeakMap<object, boolean>();
+
 /**
- * Whether a proxy setting trusts everybody, as far as examples can tell.
+ * Whether a proxy setting trusts everybody, as far as examples can tell. Asked once per setting.
+ * @param setting an object that stands for the setting.
  * @param trusts whether the setting trusts a proxy with this address, `hop` proxies away from this server.
  */
-export function trustsEveryAddress(trusts: (address: string, hop: number) => unknown): boolean {
-  try {
-    return [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, mostHops))));
-  } catch {
-    return false;
+export function trustsEveryAddress(setting: object, trusts: (address: string, hop: number) => unknown): boolean {
+  let trustsAll = known.get(setting);
+  if (trustsAll === undefined) {
+    try {
+      trustsAll = [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, mostHops))));
+    } catch {
+      trustsAll = false;
+    }
+    known.set(setting, trustsAll);
   }
+  return trustsAll;
+}
+
+/**
+ * The error for a proxy setting of a framework that trusts everybody.
+ * @param setting what the framework's setting is.
+ * @param advice what to write.
+ */
+export function forgeableClientIp(setting: string, advice: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FORGEABLE_CLIENT_IP",
+    `${setting}, so the client IP is the left-most forwarded address, which anyone can forge. ${advice} Or give rateLimit a \`clientIp\`.`,
+  );
 }
 
 function spanOf(range: string): Span {

@@ -47,3 +47,45 @@ function certainStart(target: string): string | undefined {
   const unlike = path.search(/[\s"'<>\\^`{|}]|\/\//);
   return unlike < 0 ? undefined : path.slice(0, path.lastIndexOf("/", unlike));
 }
+
+/**
+ * All possible paths of a request whose target has lost a prefix, if it is not known whether a mount or a rewrite of the app's removed it.
+ * @param path the path that is left.
+ * @param inner that path with the prefix of the innermost mount, if that is known. The app may have rewritten it.
+ */
+export function mountedPaths(sentTarget: string, path: string, inner: string | undefined): readonly PossiblePath[] {
+  const sent = { path: sentPath(sentTarget) };
+  if (inner === undefined) return [sent, path === "/" ? { path } : { path, unknown: "before" }];
+  const possible: PossiblePath[] = [sent, { path }, { path: inner }];
+  if (path !== sent.path && inner !== sent.path && inner !== `${sent.path}/`)
+    possible.push({ path: sent.path.endsWith(inner) ? inner : path, unknown: "before" });
+  return possible;
+}
+
+/** A slash, and a scheme or a character that `url.parse` trims: what stands after the slash is a URL to it. */
+const urlInPath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
+
+/** Of a path with more schemes nothing is known from the next one on. */
+const mostSchemes = 4;
+
+/**
+ * Other possible paths, if a mount path may end in a slash. Such a mount takes the slash too, and what is left is parsed as a URL: of `x:/login`
+ * and `x://host/login` the path is `/login`. That of `x:host/login` is too, but `/items/1:cancel` is a usual path.
+ * @param hasSlashMount whether a mount path ends in a slash. Else usual paths are left out.
+ */
+export function reparsedPaths(path: string, hasSlashMount: boolean): PossiblePath[] {
+  if (!urlInPath.test(path)) return [];
+  const possible: PossiblePath[] = [];
+  const trimmed = path.search(/\/[\0-\x20\xa0\ufeff]/);
+  if (trimmed >= 0) possible.push({ path: path.slice(0, trimmed), unknown: "after" });
+  for (const { 0: scheme, 1: slashes, 2: host, index } of path.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
+    if (host !== "" && slashes === undefined && !hasSlashMount) continue;
+    const before = path.slice(0, index);
+    if (possible.length >= mostSchemes) {
+      possible.push({ path: before, unknown: "after" });
+      break;
+    }
+    possible.push({ path: before + path.slice(index + scheme.length) });
+  }
+  return possible;
+}

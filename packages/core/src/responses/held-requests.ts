@@ -51,3 +51,17 @@ export class HeldRequests {
     for (const letGo of [...this.#held]) letGo();
   }
 }
+
+/**
+ * Waits for a request's turn. Answers false if its client disconnects before.
+ * @param whenGone makes its function run when the client disconnects.
+ */
+export function turn(waiting: HeldRequests, delayMs: number, whenGone: (gone: () => void) => void): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = waiting.hold(delayMs, () => resolve(true));
+    whenGone(() => {
+      cancel();
+      resolve(false);
+    });
+  });
+}

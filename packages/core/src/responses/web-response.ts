@@ -1,17 +1,19 @@
 import { outgoingOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, shown, withFaults } from "../support/errors.js";
+import type { Promised } from "../support/promises.js";
+import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";
-import type { HeldRequests } from "./held-requests.js";
+import { type HeldRequests, turn } from "./held-requests.js";
 import { clientClosedRequest, whenEnded } from "./response-end.js";
 
 /** The used part of a `Response` of the Fetch API. */
 export interface WebResponse {
   readonly status: number;
-  readonly headers: { get(name: string): string | null };
+  readonly headers: { get(name: string): string | null; set(name: string, value: string): void };
   readonly body: { readonly locked: boolean; pipeTo(writable: unknown): Promise<unknown> } | null;
 }
 
-declare const Response: new <R>(body: unknown, like: R) => R;
+declare const Response: new <R>(body: unknown, like: R) => NonNullable<R>;
 declare const TransformStream: new (
   transformer: object,
   writable: undefined,
@@ -40,24 +42,20 @@ function whenAborted(signal: WebSignal, gone: () => void): void {
  * @param passed what the runtime passes beside the request.
  */
 export function turnOf(request: WebRequest, passed: unknown, delayMs: number, waiting: HeldRequests): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = waiting.hold(delayMs, () => resolve(true));
-    const gone = (): void => {
-      cancel();
-      resolve(false);
-    };
-    const outgoing = outgoingOf(request, passed);
-    if (outgoing === undefined) whenAborted(request.signal, gone);
-    else whenEnded(outgoing, gone);
-  });
+  const outgoing = outgoingOf(request, passed);
+  return turn(waiting, delayMs, (gone) => (outgoing === undefined ? whenAborted(request.signal, gone) : whenEnded(outgoing, gone)));
 }
 
 /**
- * What `onLimited` has answered, if that is a response; undefined for the usual one.
+ * Runs `onLimited`. Answers its response; undefined for the usual one.
  * @param example what to write, for an error.
- * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it answers something else.
  */
-export function answeredBy<R extends WebResponse>(given: R | null | undefined, example: string): R | undefined {
+export async function answeredBy<R extends WebResponse>(
+  onLimited: () => Promised<R | null | undefined>,
+  example: string,
+): Promise<R | undefined> {
+  const given = await withFaults(onLimited);
   if (given === undefined || given === null) return undefined;
   if (typeof given.headers === "object") return given;
   throw new FloodgateError(
@@ -68,23 +66,43 @@ export function answeredBy<R extends WebResponse>(given: R | null | undefined, e
 
 /**
  * The end of the response to one request. Calls `ended` once: with the response's status when its body was read to its end, or with 499 when
- * the client disconnects before, also while the request is handled.
+ * the client disconnects before, also while the request is handled. On Node that is when its response closes.
  */
 export class WebResponseEnd {
   readonly #isHead: boolean;
+  readonly #keepAlive: (work: Promise<unknown>) => void;
+  /** Settles when the response is over and `ended` is done. */
+  readonly #over: Promise<unknown> | undefined;
+  /** Undefined if nothing is left to do, or if Node reports the end. */
   #ended: ((status: number) => void) | undefined;
 
-  constructor({ signal, method }: WebRequest, ended: (status: number) => void) {
-    this.#isHead = method === "HEAD";
-    this.#ended = ended;
+  /**
+   * @param passed what the runtime passes beside the request.
+   * @param keepAlive makes the runtime wait for work, if it kills unawaited work.
+   */
+  constructor(request: WebRequest, passed: unknown, ended: Afterwards, keepAlive: (work: Promise<unknown>) => void) {
+    this.#isHead = request.method === "HEAD";
+    this.#keepAlive = keepAlive;
+    const outgoing = outgoingOf(request, passed);
+    if (outgoing !== undefined) {
+      whenEnded(outgoing, ended);
+      return;
+    }
+    this.#over = new Promise((resolve) => {
+      this.#ended = (status) => resolve(ended(status));
+    });
     // Some servers stop reading silently. `pipeTo` has an option for this, but it waits until the chunks that it holds are read.
-    whenAborted(signal, () => this.#end(clientClosedRequest));
+    whenAborted(request.signal, () => this.#end(clientClosedRequest));
   }
 
-  /** Watches the body of the response. Returns the response to send in its place. */
-  watch<R extends WebResponse>(response: R): R {
-    const { body, status } = response;
+  /**
+   * Watches the body of the response. Returns the response to send in its place.
+   * @param response undefined if the app failed, and its framework answers with an error.
+   */
+  watch<R extends WebResponse | undefined>(response: R): R {
     if (this.#ended === undefined) return response;
+    this.#keepAlive(this.#over as Promise<unknown>);
+    const { body, status } = response ?? { body: null, status: 500 };
     // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
     if (body === null || body.locked || this.#isHead) {
       this.#end(status);
@@ -102,7 +120,10 @@ export class WebResponseEnd {
   #end(status: number): void {
     const ended = this.#ended;
     this.#ended = undefined;
-    ended?.(status);
+    if (ended === undefined) return;
+    ended(status);
+    // The runtime may cancel the handler, so `watch` may never be called.
+    if (status === clientClosedRequest) this.#keepAlive(this.#over as Promise<unknown>);
   }
 }
 
@@ -110,7 +131,7 @@ export class WebResponseEnd {
  * The headers of a limit that a response lacks, as names and values. A list has the items of this limit, and then those that the response has
  * already, because outer limits come first. Other headers of the response stay.
  */
-export function missingHeaders(response: WebResponse, headers: readonly Header[]): [name: string, value: string][] {
+function missingHeaders(response: WebResponse, headers: readonly Header[]): [name: string, value: string][] {
   const missing: [string, string][] = [];
   // A protocol switch and a network error cannot be copied.
   if (response.status < 200) return missing;
@@ -125,4 +146,25 @@ export function missingHeaders(response: WebResponse, headers: readonly Header[]
     }
   }
   return missing;
+}
+
+/**
+ * Adds the headers of a limit that a response lacks. Returns a copy if the response cannot change.
+ * @param mayShare whether several requests may share the response, which then never changes. Default: if it has no body.
+ */
+export function withHeaders<R extends WebResponse>(response: R, headers: readonly Header[], mayShare: boolean = response.body === null): R {
+  const missing = missingHeaders(response, headers);
+  if (missing.length === 0) return response;
+  // The body of a response that was sent cannot be copied.
+  if (!mayShare || response.body?.locked) {
+    try {
+      for (const [name, value] of missing) response.headers.set(name, value);
+      return response;
+    } catch {
+      // The headers of some responses, such as those from `fetch()`, cannot change.
+    }
+  }
+  const copy = new Response(response.body, response);
+  for (const [name, value] of missing) copy.headers.set(name, value);
+  return copy;
 }

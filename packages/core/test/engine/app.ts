@@ -82,7 +82,7 @@ const reader: RequestReader<RequestView> = {
 };
 
 const limitOf = (setup: LimitSetup): RateLimit<RequestView> =>
-  new RateLimit("rateLimit", setup, ["onLimited"], reader, (onEvent) => memoryStore({ maxKeys: 10_000, ...(onEvent && { onEvent }) }));
+  new RateLimit("rateLimit", setup, ["onLimited"], reader, (options) => memoryStore({ maxKeys: 10_000, ...options }));
 
 /** A store as the tests use it: small, because many are made. */
 export const memory = (clock: Clock): ReturnType<typeof memoryStore> => memoryStore({ clock, maxKeys: 10_000 });

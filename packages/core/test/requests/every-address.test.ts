@@ -31,7 +31,7 @@ describe("a trust function", () => {
       },
     ],
   ])("trusts everybody: %s, by %s", (expected, trusts) => {
-    expect(trustsEveryAddress(trusts)).toBe(expected);
+    expect(trustsEveryAddress({}, trusts)).toBe(expected);
   });
 });
 
