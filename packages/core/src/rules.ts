@@ -5,7 +5,8 @@
 export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
-export type { RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
+export type { Grant, Granted } from "./rules/grants.js";
+export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
 export { toPolicy } from "./algorithms/policy.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";

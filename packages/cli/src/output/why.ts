@@ -1,8 +1,9 @@
 import type { Decision } from "@floodgate/core";
+import { decodeKey } from "@floodgate/core/rules";
 import { blockOf } from "@floodgate/core/store";
 import { type Io, paint } from "../io.js";
 import type { SeenKey } from "../look.js";
-import { policyText, waitText } from "./format.js";
+import { localTime, policyText, waitText } from "./format.js";
 import { table } from "./table.js";
 import { sanitize } from "./terminal.js";
 import { keysText } from "./top.js";
@@ -90,8 +91,56 @@ export function keyReasonsText(io: Io, texts: readonly string[], keys: readonly 
   const [all, some] = [named("limited", "blocked"), named("some plans")];
   const by = [...(all === "" ? [] : [`by ${all}`]), ...(some === "" ? [] : [`under some plans by ${some}`])];
   const verdict = by.length === 0 ? "no limit rejects its next request" : `its next request is rejected ${by.join(", and ")}`;
-  return `${paint(io, "bold", `${who}: ${verdict}`)}\n${keysText(io, keys)}`;
+  return `${paint(io, "bold", `${who}: ${verdict}`)}\n${keysText(io, keys)}${factsText(io, keys)}`;
 }
+
+/** Why each limit rejects the key, what counts towards a ban, what was granted, and the command that frees the key before its time. */
+function factsText(io: Io, keys: readonly SeenKey[]): string {
+  const rows = keys.flatMap((key) => {
+    const facts = factsOf(key);
+    const commands = commandsFor(key);
+    return facts.length + commands.length === 0 ? [] : [[key.name, facts.join(", "), commands.join(" or ")]];
+  });
+  return rows.length === 0 ? "" : `\n${table(io, ["limit", "because", "what frees it now"], rows)}`;
+}
+
+function factsOf({ state, blocked, ban, grant }: SeenKey): string[] {
+  const limited = { limited: "its limit is used up", "some plans": "used up under some plans" } as Partial<
+    Record<SeenKey["state"], string>
+  >;
+  const why = blocked === undefined ? limited[state] : blocked.kind === "ban" ? "banned after repeated rejections" : "blocked by hand";
+  return [
+    ...(why === undefined ? [] : [why]),
+    ...(ban === undefined || blocked !== undefined
+      ? []
+      : [`${ban.rejections} of ${ban.of} rejections within ${waitText(ban.withinMs)} for a ban`]),
+    ...(grant === undefined ? [] : [`plan ${grant.plan} until ${localTime(grant.untilMs)}`]),
+  ];
+}
+
+/** The commands that change what is said of a key. */
+function commandsFor({ name, key, state, inCode, blocked, grant, plans = [] }: SeenKey): string[] {
+  const of = `--rule ${quoted(name)} ${keyOptions(key)}${inCode ? " --policy '<its policy>'" : ""}`;
+  const isShort = state === "limited" || state === "some plans";
+  const [plan] = plans.filter((other) => other !== grant?.plan);
+  return [
+    ...(blocked === undefined ? [] : [`floodgate unblock ${of}`]),
+    ...(isShort ? [`floodgate reset ${of}`] : []),
+    ...(isShort && plan !== undefined ? [`floodgate grant ${of} --plan ${quoted(plan)} --for 30d`] : []),
+    ...(grant === undefined ? [] : [`floodgate revoke ${of}`]),
+  ];
+}
+
+/** A key's text as the options that name it. */
+function keyOptions(text: string): string {
+  const [, address] = /^missing-key-ip:(.*)$/.exec(text) ?? [];
+  if (address !== undefined) return `--ip ${quoted(address)}`;
+  const parts = [decodeKey(text) ?? text].flat() as unknown[];
+  return parts.map((part) => `--key ${quoted(String(part))}`).join(" ");
+}
+
+/** For a shell. */
+const quoted = (text: string): string => (/^[\w.:@/%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** For `--json`: durations in milliseconds. */
 export function keyReasonsJson(keys: readonly SeenKey[]): object {
