@@ -56,7 +56,7 @@ export class RequestContext<Req = unknown> {
   declare storeAskedMs: number;
   /** The event of the request that this middleware has emitted. */
   declare emitted: RequestEvent | undefined;
-  declare private readonly settings: RequestSettings<Req>;
+  declare readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
   declare private readPath: Readings | undefined;
