@@ -51,7 +51,10 @@ export class Dashboard<Req> implements Data {
     };
     const keys = new Keys(limits, this.#names, {
       keys: () => this.#knownKeys(),
-      rejections: (rule, key) => rejectionsOf(this.#figures.last.reports, rule, key),
+      rejections: async () => {
+        const { reports } = await this.#figures.read();
+        return (rule, key) => rejectionsOf(reports, rule, key);
+      },
     });
     this.#keys = keys;
     this.actions = actions

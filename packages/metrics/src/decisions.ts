@@ -66,6 +66,51 @@ export interface DecisionLogOptions {
 /** A writable, which gets a line of JSON, or a function, which gets an object. */
 export type DecisionLogTarget = { write(line: string): unknown; readonly writableNeedDrain?: boolean } | ((line: DecisionLine) => unknown);
 
+/** The used part of a `Logger` of `@opentelemetry/api-logs`. */
+export interface LogEmitter {
+  // biome-ignore lint/suspicious/noExplicitAny: the record of any version of the package
+  emit(record: any): void;
+}
+
+/**
+ * A target of `decisionLog` that emits OpenTelemetry log records. A record belongs to the span that is active when the request is decided.
+ *
+ *     decisionLog(openTelemetryLogs(logs.getLogger("floodgate")));
+ *
+ * @throws FloodgateError unless it is given a logger.
+ */
+export function openTelemetryLogs(logger: LogEmitter): (line: DecisionLine) => void {
+  if (typeof logger?.emit !== "function")
+    throw invalid('openTelemetryLogs takes a logger. Write openTelemetryLogs(logs.getLogger("floodgate")), with logs of @opentelemetry/api-logs.');
+  return (line) => {
+    const { time, result, rejected, rule, method, route, traceId, retryAfterMs, replaces, rules, dropped } = line;
+    const what = [method, route].filter((part) => part !== undefined).join(" ");
+    const attributes = {
+      "floodgate.result": result,
+      "floodgate.rejected": rejected,
+      "floodgate.rule": rule,
+      "floodgate.retry_after_ms": retryAfterMs ?? undefined,
+      "floodgate.replaces": replaces,
+      "floodgate.dropped": dropped,
+      "floodgate.rules": rules,
+      "floodgate.trace_id": traceId,
+      "http.request.method": method,
+      "http.route": route,
+    };
+    logger.emit({
+      eventName: "floodgate.decision",
+      timestamp: new Date(time),
+      severityNumber: rejected ? warn : info,
+      severityText: rejected ? "WARN" : "INFO",
+      body: `${what === "" ? "request" : what}: ${result}${rule === undefined ? "" : ` by ${rule}`}`,
+      attributes: Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)),
+    });
+  };
+}
+
+/** The numbers of severities in OpenTelemetry. */
+const [info, warn] = [9, 13];
+
 /**
  * Logs why requests were rejected or passed, a line for each: all rejected ones up to a rate, and a share of those that pass.
  *

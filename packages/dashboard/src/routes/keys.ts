@@ -18,8 +18,11 @@ interface Target {
 interface Known {
   /** The keys that have ids: those of the sketches. */
   readonly keys: () => Iterable<string>;
-  readonly rejections: (rule: string, key: string) => NonNullable<KeyRuleState["rejections"]>;
+  /** Reads how often keys were rejected. */
+  readonly rejections: () => Promise<Rejections>;
 }
+
+type Rejections = (rule: string, key: string) => NonNullable<KeyRuleState["rejections"]>;
 
 /** Looks keys up, and acts on them, in the stores of this process's limits. */
 export class Keys {
@@ -98,26 +101,8 @@ export class Keys {
     const { key, id } = keyQuery(body);
     const text = id === undefined ? undefined : this.#textOf(id);
     const shown = text ?? (typeof key === "string" ? key : `(${key?.join(",")})`);
-    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => this.#stateOf(target))) };
-  }
-
-  async #stateOf({ limit, key }: Target): Promise<KeyRuleState> {
-    const { name, shadow, limiter, plans, source } = limit;
-    const text = limiter.keyText(key);
-    const grant = limit.grantOf?.(text);
-    const base = {
-      rule: name,
-      mode: shadow ? ("shadow" as const) : ("enforce" as const),
-      shared: limiter.store.dataId !== undefined,
-      rejections: this.#known.rejections(name, text),
-      ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
-      ...(source?.grant !== undefined && plans !== undefined && { mayGrant: [...plans.keys()] }),
-    };
-    try {
-      return { ...base, ...shownState(await limiter.keyState(key), grant?.plan) };
-    } catch (error) {
-      return { ...base, failed: textOf(error) };
-    }
+    const rejections = await this.#known.rejections();
+    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => stateOf(target, rejections))) };
   }
 
   /**
@@ -166,6 +151,25 @@ function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+async function stateOf({ limit, key }: Target, rejections: Rejections): Promise<KeyRuleState> {
+  const { name, shadow, limiter, plans, source } = limit;
+  const text = limiter.keyText(key);
+  const grant = limit.grantOf?.(text);
+  const base = {
+    rule: name,
+    mode: shadow ? ("shadow" as const) : ("enforce" as const),
+    shared: limiter.store.dataId !== undefined,
+    rejections: rejections(name, text),
+    ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
+    ...(source?.grant !== undefined && plans !== undefined && { mayGrant: [...plans.keys()] }),
+  };
+  try {
+    return { ...base, ...shownState(await limiter.keyState(key), grant?.plan) };
+  } catch (error) {
+    return { ...base, failed: textOf(error) };
   }
 }
 

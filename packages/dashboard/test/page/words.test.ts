@@ -3,8 +3,8 @@ import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import { type History, wholeRequests } from "../../src/contract.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
-import { queryOf } from "../../src/page/sections/request.js";
 import { keyOf } from "../../src/page/sections/lookup.js";
+import { queryOf } from "../../src/page/sections/request.js";
 
 // What the page works out without a browser.
 

@@ -32,7 +32,13 @@ export function request(): Section {
       "details",
       { class: "more" },
       h("summary", {}, "Headers, keys and plan"),
-      h("div", { class: "ask" }, field("Headers, one a line", headers, "grow"), field("Keys of the app, one a line", keys, "grow"), field("Plan", plan)),
+      h(
+        "div",
+        { class: "ask" },
+        field("Headers, one a line", headers, "grow"),
+        field("Keys of the app, one a line", keys, "grow"),
+        field("Plan", plan),
+      ),
     ),
   );
   let asked = 0;
