@@ -81,7 +81,9 @@ export interface LogEmitter {
  */
 export function openTelemetryLogs(logger: LogEmitter): (line: DecisionLine) => void {
   if (typeof logger?.emit !== "function")
-    throw invalid('openTelemetryLogs takes a logger. Write openTelemetryLogs(logs.getLogger("floodgate")), with logs of @opentelemetry/api-logs.');
+    throw invalid(
+      'openTelemetryLogs takes a logger. Write openTelemetryLogs(logs.getLogger("floodgate")), with logs of @opentelemetry/api-logs.',
+    );
   return (line) => {
     const { time, result, rejected, rule, method, route, traceId, retryAfterMs, replaces, rules, dropped } = line;
     const what = [method, route].filter((part) => part !== undefined).join(" ");

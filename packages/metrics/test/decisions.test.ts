@@ -5,8 +5,12 @@ import { createLimiter, fixedWindow } from "@floodgate/core";
 import { rateLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";
-import { type DecisionLine, type DecisionLogOptions, decisionLog, explainHeader } from "@floodgate/metrics/decisions";
+import { type DecisionLine, type DecisionLogOptions, decisionLog, explainHeader, openTelemetryLogs } from "@floodgate/metrics/decisions";
 import { memoryStore } from "@floodgate/store-memory";
+import { context, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
+import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
 import express from "express";
 import { Hono } from "hono";
 import Koa from "koa";
@@ -236,4 +240,39 @@ it("req.rateLimit.decisions are the decisions of all rules that were checked, al
       ["trial", false],
     ],
   ]);
+});
+
+it("openTelemetryLogs emits a record for each line, under the span of the request", () => {
+  const exporter = new InMemoryLogRecordExporter();
+  const provider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter })] });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  undo.push(() => context.disable());
+  undo.push(decisionLog(openTelemetryLogs(provider.getLogger("floodgate")), { passed: 1 }));
+  const limiter = createLimiter({
+    name: "api",
+    policy: fixedWindow({ limit: 1, window: "1m" }),
+    store: memoryStore({ clock: () => nowMs }),
+  });
+  const span = new BasicTracerProvider().getTracer("test").startSpan("POST /posts");
+  context.with(trace.setSpan(context.active(), span), () => {
+    limiter.consume("ann");
+    limiter.consume("ann");
+  });
+  limiter.close();
+  const records = exporter.getFinishedLogRecords();
+  expect(records.map(({ body, severityText }) => [severityText, body])).toEqual([
+    ["INFO", "request: allowed by api"],
+    ["WARN", "request: limited by api"],
+  ]);
+  const [, rejected] = records;
+  expect(rejected?.spanContext?.traceId).toBe(span.spanContext().traceId);
+  expect(rejected?.attributes).toMatchObject({
+    "floodgate.result": "limited",
+    "floodgate.rejected": true,
+    "floodgate.rule": "api",
+    "floodgate.retry_after_ms": 30_000,
+    "floodgate.rules": [{ rule: "api", key: "a…", result: "limited", limit: 1, used: 1, remaining: 0 }],
+  });
+  expect(rejected?.attributes).not.toHaveProperty("http.route");
+  expect(() => openTelemetryLogs({} as never)).toThrow("openTelemetryLogs takes a logger");
 });
