@@ -168,11 +168,11 @@ const mostUnchecked = 20;
 
 /**
  * Answers callers whom `admits` lets in with the header `RateLimit-Explain`: what each rule said of the request, or why it was not checked.
- * For Express, Koa and Hono.
  *
  *     const stop = explainHeader((req) => req.user?.isSupport === true);
  *
- * @param admits gets Express's request, or the context of Koa or Hono. Only `true` lets the caller in.
+ * @param admits gets what `key` functions get: the request of Express, Fastify or Node, the context of Koa or Hono, `{ request, context }` of
+ * fetch. Only `true` lets the caller in.
  * @returns a function that stops it.
  * @throws FloodgateError if `admits` is no function, or an option is invalid.
  */
@@ -194,22 +194,8 @@ export function explainHeader(admits: (request: any) => boolean, options: Explai
     const others = uncheckedRules(context).filter(({ name }) => name !== rule);
     items.push(...others.slice(0, mostUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
     if (others.length > mostUnchecked) items.push(`"";more=${others.length - mostUnchecked}`);
-    setHeader(context.request as AnyRequest, items.join(", "));
+    context.extraHeader = { name: "RateLimit-Explain", value: items.join(", "), list: true };
   });
-}
-
-/** A request of Express, or a context of Koa or Hono. */
-interface AnyRequest {
-  readonly req?: { readonly raw?: unknown };
-  readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
-  header(name: string, value: string): unknown;
-}
-
-function setHeader(request: AnyRequest, value: string): void {
-  const name = "RateLimit-Explain";
-  // Hono first: to read its `res` makes a response.
-  if (request.req?.raw !== undefined) request.header(name, value);
-  else if (request.res?.headersSent === false) request.res.setHeader?.(name, value);
 }
 
 /** A parameter of a structured field: whole seconds, as `Retry-After` has them. */

@@ -13,6 +13,7 @@ import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
+import type { Header } from "../responses/headers.js";
 import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
@@ -116,7 +117,11 @@ export class RateLimit<Req> {
       this.#observer?.sees(context, this.#rules.current.rules);
       const outcome = this.#skip === undefined ? this.#ask(context) : this.#askUnlessSkipped(this.#skip, context);
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
-      return "then" in outcome ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
+      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withExtra(outcome, context.extraHeader);
+      return outcome.then(
+        (later) => (context.extraHeader === undefined ? later : withExtra(later, context.extraHeader)),
+        (fault) => this.fault(fault),
+      );
     } catch (fault) {
       return this.fault(fault);
     }
@@ -224,3 +229,5 @@ export class RateLimit<Req> {
     return unlimited;
   }
 }
+
+const withExtra = (outcome: Outcome, header: Header): Outcome => ({ ...outcome, headers: [...outcome.headers, header] });
