@@ -1,5 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import type { Ban, CompiledRule } from "@floodgate/core/rules";
+import type { Ban, CompiledRule, Granted } from "@floodgate/core/rules";
 import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { timeoutMs } from "./rules-in-force.js";
@@ -20,6 +20,13 @@ export interface KeyState {
   /** The block or the ban of the key, whichever lasts longer, and the time left. */
   readonly blocked: { readonly kind: BlockKind; readonly leftMs: number } | undefined;
   readonly ban: BanState | undefined;
+  /** The plan that the key has for a time. */
+  readonly grant: Granted | undefined;
+}
+
+/** The counts that the next request may meet: that of the granted plan, else of any plan. */
+export function countingPlans({ plans, grant }: KeyState): readonly PlanState[] {
+  return grant === undefined ? plans : plans.filter(({ plan }) => plan === grant.plan);
 }
 
 /** The count of a key as one plan sees it. */
@@ -62,6 +69,7 @@ export async function readKeyState({ rule, store, keyText }: CountedKey, plan: s
     atMs: Date.now(),
     plans: states,
     blocked,
+    grant: rule.grantOf(keyText),
     ban: ban && rejections && { ban, rejections: rejections.limit - rejections.remaining },
   };
 }

@@ -6,6 +6,7 @@ import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
 import { addCompletion } from "./commands/completion.js";
 import { addGateways, addMigrate } from "./commands/gateway.js";
+import { addGrant, addRevoke } from "./commands/grant.js";
 import { addInit } from "./commands/init.js";
 import { addMigration } from "./commands/migration.js";
 import { addPull } from "./commands/pull.js";
@@ -55,6 +56,8 @@ const commands = [
   addReset,
   addBlock,
   addUnblock,
+  addGrant,
+  addRevoke,
   addMigration,
 ];
 

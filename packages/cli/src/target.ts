@@ -24,13 +24,13 @@ export interface TargetOptions extends RulesOptions, KeyOptions {
   readonly plan?: string;
 }
 
-export function targetOptions(command: Command): Command {
+export function targetOptions(command: Command, plan = "show only this plan; default: all plans of the rule"): Command {
   command
     .requiredOption("--rule <name>", "the name of the rule, or of a limit that is defined in code")
     .option("--key <value>", "the key that the rule counts: a user, an address, an API key or its digest (repeat for each part)", collect)
     .option("--ip <address>", "the client address, for a rule that counts by it or whose key is missing")
     .option("--policy <policy>", "for a limit that is defined in code: its policy, such as 'fixed-window 5/15m' or '100/1m'");
-  rulesOptions(command).option("--plan <name>", "show only this plan; default: all plans of the rule");
+  rulesOptions(command).option("--plan <name>", plan);
   return ipv6PrefixOption(command).option("--json", "print JSON");
 }
 

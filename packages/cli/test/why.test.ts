@@ -144,7 +144,16 @@ describe("why --key and why --ip", () => {
     const store = redisStore(redis);
     const code = createLimiter({ name: "exports", policy: fixedWindow({ limit: 1, window: "1h" }), store });
     await code.block("42", "2h");
-    expect((await why("--key", "42")).map((line) => line.trim().replace(/in \w+( \w+)?$/, "in ..."))).toEqual([
+    const [told, facts] = (await why("--key", "42"))
+      .map((line) => line.trim().replace(/in \w+( \w+)?$/, "in ..."))
+      .join("\n")
+      .split("\n\n");
+    expect(facts?.split("\n")).toEqual([
+      "limit  because  what frees it now",
+      "exports  blocked by hand  floodgate unblock --rule exports --key 42 --policy '<its policy>'",
+      "posts  used up under some plans  floodgate reset --rule posts --key 42 or floodgate grant --rule posts --key 42 --plan pro --for 30d",
+    ]);
+    expect(told?.split("\n")).toEqual([
       "42: its next request is rejected by exports, and under some plans by posts",
       "limit  key  state  used  next allowed",
       "exports (in code)  42  blocked  ?  in ...",

@@ -5,7 +5,8 @@
 export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
-export type { RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
+export type { Grant, Granted } from "./rules/grants.js";
+export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
 export { algorithms, describePolicy, toPolicy } from "./algorithms/registry.js";
@@ -18,6 +19,8 @@ export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events
 
 // What rules do with a request, beside a middleware
 export { type Explanation, type Misfit, RuleExplainer, requestOfEvent, uncheckedRules } from "./rules/explain.js";
+export { type Reason, isCounted, reasonJson, reasonsOf, saysText, usedOf, verdictOf, waitText, whyNot } from "./rules/reasons.js";
+export { type AskedRequest, askProcess } from "./middleware/ask-process.js";
 export type { RequestContext } from "./requests/request-context.js";
 export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";

@@ -5,9 +5,12 @@
 //   GET  ./data/history?range=     History: "minute" (default), "hour" or "day"
 //   GET  ./data/live               server-sent events: `tick` with a Tick, once a second
 //   POST ./data/key                KeyQuery  -> KeyAnswer
+//   POST ./data/request            RequestQuery -> RequestAnswer
 //   POST ./actions/reset           KeyTarget -> KeyAnswer, the state afterwards
 //   POST ./actions/block           BlockTarget -> KeyAnswer
 //   POST ./actions/unblock         KeyTarget -> KeyAnswer
+//   POST ./actions/grant           GrantTarget -> KeyAnswer
+//   POST ./actions/revoke          KeyTarget -> KeyAnswer
 //
 // A POST needs `Content-Type: application/json`. The key is in the body, so that it stands in no access log.
 // Each refusal is a Problem with a status of 400 or more: 400 invalid, 403 not allowed, 404 unknown, 405, 413, 415, 429 too many streams, 502 the store failed.
@@ -81,7 +84,7 @@ export interface Overview {
 }
 
 export interface Capabilities {
-  /** Whether reset, block and unblock are allowed. Else show no buttons. */
+  /** Whether reset, block, unblock, grant and revoke are allowed. Else show no buttons. */
   readonly actions: boolean;
   /** `masked`: keys are shown as `203.0.113.x`. A key can still be looked up by typing it, or by the `id` of a top key. */
   readonly keys: "masked" | "shown";
@@ -268,6 +271,41 @@ export type KeyTarget = KeyName & { readonly rule: string };
 /** Block for `forMs`: a whole number from 1000 to 31,622,400,000 (366 days). */
 export type BlockTarget = KeyTarget & { readonly forMs: number };
 
+/** Another plan of the rule until `untilMs`, an instant in the future. Only under rules for which `KeyRuleState.mayGrant` lists plans. */
+export type GrantTarget = KeyTarget & { readonly plan: string; readonly untilMs: number };
+
+/** Asks what the rules of the process would say of a request. Nothing is charged, and no function of the app is called. */
+export interface RequestQuery {
+  readonly method: string;
+  /** A full path, with its query if it has one. */
+  readonly path: string;
+  readonly headers?: { readonly [name: string]: string };
+  readonly ip?: string;
+  readonly plan?: string;
+  /** The values of the app's own keys, by name; of a key that is a function, by the rule's name. */
+  readonly keys?: { readonly [name: string]: string };
+}
+
+export interface RequestAnswer {
+  /** What the client would get: "would be rejected with 429 by posts. It would pass in 59m". */
+  readonly verdict: string;
+  readonly rules: readonly RequestReason[];
+}
+
+export interface RequestReason {
+  readonly rule: string;
+  readonly mode: "enforce" | "shadow";
+  readonly counts: boolean;
+  /** "rejects: banned, for 1h"; or why the rule does not count the request. */
+  readonly words: string;
+  /** If it counts. The key as it may be shown. */
+  readonly key?: string;
+  readonly policy?: string;
+  readonly cost?: number;
+  readonly used?: number;
+  readonly limit?: number;
+}
+
 export interface KeyAnswer {
   readonly key: string;
   readonly states: readonly KeyRuleState[];
@@ -282,7 +320,13 @@ export interface KeyRuleState {
   readonly failed?: string;
   /** The store's time when it was read. */
   readonly atMs?: number;
-  /** What a request of cost 1 would get now. */
+  /** Rejections of the key in about the last hour, as `Top.byRejections` counts them. The true count is in [count - error, count]. */
+  readonly rejections?: { readonly count: number; readonly error: number; readonly sinceMs: number };
+  /** The plan that the key has for a time. */
+  readonly grant?: { readonly plan: string; readonly untilMs: number };
+  /** The plans that may be granted. Undefined if the rules cannot be written from here. */
+  readonly mayGrant?: readonly string[];
+  /** What a request of cost 1 would get now; under the granted plan, if there is one. */
   readonly decision?: {
     readonly allowed: boolean;
     readonly limit: number;

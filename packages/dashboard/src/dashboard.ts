@@ -2,13 +2,14 @@ import { decisionOf, warnOnce } from "@floodgate/core/adapter";
 import type { InventoryLimit } from "@floodgate/core/rules";
 import type { EndedSecond } from "./collect/collector.js";
 import { joinWatch } from "./collect/watch.js";
-import type { History, KeyAnswer, Overview, Range } from "./contract.js";
+import type { History, KeyAnswer, Overview, Range, RequestAnswer } from "./contract.js";
 import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { KeyNames } from "./routes/key-text.js";
 import { Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
-import { overviewOf } from "./routes/overview.js";
+import { overviewOf, rejectionsOf } from "./routes/overview.js";
+import { askRequest } from "./routes/request.js";
 import { type Data, isKnown, route } from "./routes/router.js";
 import type { Reply, View } from "./routes/view.js";
 import { Gate } from "./safety/gate.js";
@@ -48,13 +49,21 @@ export class Dashboard<Req> implements Data {
       watch.inUse.refresh();
       return watch.inUse.limits;
     };
-    const keys = new Keys(limits, this.#names, () => this.#knownKeys());
+    const keys = new Keys(limits, this.#names, {
+      keys: () => this.#knownKeys(),
+      rejections: async () => {
+        const { reports } = await this.#figures.read();
+        return (rule, key) => rejectionsOf(reports, rule, key);
+      },
+    });
     this.#keys = keys;
     this.actions = actions
       ? {
           reset: (body, by) => keys.reset(body, by),
           block: (body, by) => keys.block(body, by),
           unblock: (body, by) => keys.unblock(body, by),
+          grant: (body, by) => keys.grant(body, by),
+          revoke: (body, by) => keys.revoke(body, by),
         }
       : undefined;
     const stop = watch.eachSecond((ended) => void this.#endSecond(ended));
@@ -91,6 +100,10 @@ export class Dashboard<Req> implements Data {
 
   key(body: Record<string, unknown>): Promise<KeyAnswer> {
     return this.#keys.lookUp(body);
+  }
+
+  request(body: Record<string, unknown>): Promise<RequestAnswer> {
+    return askRequest(body, (key) => this.#names.shown(key));
   }
 
   close(): void {

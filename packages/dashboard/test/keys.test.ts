@@ -1,9 +1,10 @@
 import { createLimiter, fixedWindow, type Limiter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import type { GrantChange, RuleSource, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { memoryStore } from "@floodgate/store-memory";
 import express from "express";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { KeyAnswer, Overview } from "../src/contract.js";
+import type { KeyAnswer, Overview, RequestAnswer } from "../src/contract.js";
 import { dashboard } from "../src/express.js";
 import type { DashboardOptions } from "../src/options.js";
 import { ask, type Reply } from "./adapters/http.js";
@@ -77,6 +78,7 @@ describe("a key that is looked up", () => {
           rule: "per-ip",
           mode: "enforce",
           shared: false,
+          rejections: { count: 0, error: 0, sinceMs: expect.any(Number) },
           atMs: startMs,
           decision: { allowed: true, limit: 2, remaining: 1, retryAfterMs: 0, resetAfterMs: hour, delayMs: 0 },
           states: [
@@ -100,6 +102,13 @@ describe("a key that is looked up", () => {
     expect((await lookUp({ key: "::ffff:127.0.0.1", rule: "per-ip" })).states[0]?.decision?.remaining).toBe(1);
     expect((await lookUp({ key: "2001:db8::/56", rule: "per-ip" })).states[0]?.states?.[0]?.state.kind).toBe("empty");
     expect((await post("/data/key", { key: "ann", rule: "per-ip" })).status).toBe(400);
+  });
+
+  it("says how often it was rejected in the last hour", async () => {
+    await start({});
+    const before = (await lookUp({ key: "127.0.0.1", rule: "per-ip" })).states[0]?.rejections?.count ?? 0;
+    for (let i = 0; i < 5; i++) await ask(app.port, "/");
+    expect((await lookUp({ key: "127.0.0.1", rule: "per-ip" })).states[0]?.rejections).toMatchObject({ count: before + 3, error: 0 });
   });
 
   it("is found by the id of a top key, which does not show it", async () => {
@@ -130,7 +139,7 @@ describe("a key that is looked up", () => {
 describe("an action", () => {
   it("needs `actions`, and `authorize` with it", async () => {
     await start({});
-    for (const action of ["reset", "block", "unblock"]) {
+    for (const action of ["reset", "block", "unblock", "grant", "revoke"]) {
       expect((await post(`/actions/${action}`, { key: "ann", rule: "api", forMs: 1000 })).status).toBe(403);
     }
     expect(() => dashboard({ actions: true })).toThrow(/`actions` needs `authorize`/);
@@ -160,6 +169,42 @@ describe("an action", () => {
     expect((await ask(app.port, "/")).status).toBe(200);
   });
 
+  it("grants a key a plan until a time if the app follows rules that can be written, and revokes it", async () => {
+    await start({ actions: true, authorize: () => true, who: () => "eve" });
+    const rule = { name: "writable", key: "global", limit: 1, window: "1h", plans: { pro: { limit: 5 } }, grants: [] as unknown[] };
+    const changes: GrantChange[] = [];
+    const users: RuleUser[] = [];
+    const source: RuleSource = {
+      current: { rules: [rule as never] },
+      subscribe: (user) => {
+        users.push(user);
+        return () => undefined;
+      },
+      async grant(change) {
+        changes.push(change);
+        const grants = change.grant === undefined ? [] : [{ key: change.key, ...change.grant }];
+        for (const user of users) user.prepare({ rules: [{ ...rule, grants } as never] })();
+      },
+    };
+    const live = rateLimit({ rules: source, store: memoryStore({ clock: () => nowMs }), plan: () => undefined });
+    try {
+      const target = { key: "global", rule: "writable" };
+      expect((await lookUp(target)).states[0]).toMatchObject({ mayGrant: ["pro"], decision: { limit: 1 } });
+      const untilMs = Date.now() + 86_400_000;
+      const { text } = await post("/actions/grant", { ...target, plan: "pro", untilMs });
+      expect(JSON.parse(text).states[0]).toMatchObject({ grant: { plan: "pro", untilMs }, decision: { limit: 5 } });
+      const grant = { plan: "pro", until: new Date(untilMs).toISOString() };
+      expect(changes).toEqual([{ rule: "writable", key: "global", grant, by: "eve" }]);
+      expect(JSON.parse((await post("/actions/revoke", target)).text).states[0]).not.toHaveProperty("grant");
+      for (const wrong of [{ plan: "gold", untilMs }, { plan: "pro", untilMs: 1 }, { plan: "pro" }, { untilMs }]) {
+        expect((await post("/actions/grant", { ...target, ...wrong })).status).toBe(400);
+      }
+      expect((await post("/actions/grant", { key: "127.0.0.1", rule: "per-ip", plan: "pro", untilMs })).text).toContain("it has no plans");
+    } finally {
+      live.close();
+    }
+  });
+
   it.each([undefined, 0, 999, 1000.5, "1h", 1e12, -1000, null])("refuses to block for %j", async (forMs) => {
     await start({ actions: true, authorize: () => true });
     expect((await post("/actions/block", { key: "ann", rule: "api", forMs })).status).toBe(400);
@@ -182,6 +227,70 @@ describe("an action", () => {
       { rule: "broken", failed: expect.stringContaining("out of order") },
     ]);
     broken.close();
+  });
+});
+
+describe("a request that is asked about", () => {
+  const asked = async (body: unknown): Promise<RequestAnswer> => JSON.parse((await post("/data/request", body)).text);
+
+  it("gets what each rule of the process would say, without a charge and without a call of the app's functions", async () => {
+    await start({ showKeys: true });
+    const store = memoryStore({ clock: () => nowMs });
+    const window = "1h";
+    const fail = (): never => {
+      throw new Error("not called");
+    };
+    const more = rateLimit({
+      store,
+      keys: { user: fail },
+      plan: fail,
+      rules: [
+        { name: "posts", match: { method: "POST", path: "/posts" }, key: ["ip", "user"], limit: 1, window, plans: { pro: { limit: 3 } } },
+        { name: "own", key: fail, match: { path: "/posts" }, limit: 2, window },
+        { name: "beta", match: fail, limit: 2, window },
+        { name: "token", match: { path: "/posts" }, key: "header:x-api-key", onMissingKey: "skip", limit: 2, window },
+        { name: "other", match: { path: "/other" }, limit: 2, window },
+      ],
+    });
+    try {
+      more.limiters.get("posts")?.block(["203.0.113.7", "ann"], "1h");
+      const request = { method: "post", path: "/posts?x", ip: "203.0.113.7", keys: { user: "ann", own: "42" } };
+      const { verdict, rules } = await asked(request);
+      expect(verdict).toBe("would be rejected with 429 by posts. It would pass in 1h");
+      const words = Object.fromEntries(
+        rules.map(({ rule, words, key, used, limit }) => [rule, key === undefined ? [words] : [words, key, used, limit]]),
+      );
+      expect(words).toMatchObject({
+        "per-ip": ["passes", "203.0.113.7", 0, 2],
+        posts: ["rejects: blocked, for 1h", "(203.0.113.7,ann)", 0, 1],
+        own: ["passes", "42", 0, 2],
+        beta: ["its `match` is a function of the request, which only a real request can answer"],
+        token: ["no key (give header:x-api-key): not counted (onMissingKey: skip)"],
+        other: ["path: the rule matches /other"],
+      });
+      expect(
+        (await asked({ ...request, plan: "pro", keys: { user: "bob", own: "42" } })).rules.find(({ rule }) => rule === "posts"),
+      ).toMatchObject({
+        limit: 3,
+        used: 0,
+      });
+      expect((await asked({ ...request, keys: { own: "42" } })).verdict).toMatch(/^would pass, unless beta rejects it$/);
+    } finally {
+      more.close();
+    }
+  });
+
+  it("must be a request", async () => {
+    await start({});
+    for (const wrong of [
+      {},
+      { path: "posts" },
+      { path: "/", headers: [] },
+      { path: "/", keys: { user: 1 } },
+      { path: "/", method: "a b" },
+      { path: "/", ip: 1 },
+    ])
+      expect((await post("/data/request", wrong)).status).toBe(400);
   });
 });
 

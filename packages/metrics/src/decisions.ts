@@ -66,6 +66,53 @@ export interface DecisionLogOptions {
 /** A writable, which gets a line of JSON, or a function, which gets an object. */
 export type DecisionLogTarget = { write(line: string): unknown; readonly writableNeedDrain?: boolean } | ((line: DecisionLine) => unknown);
 
+/** The used part of a `Logger` of `@opentelemetry/api-logs`. */
+export interface LogEmitter {
+  // biome-ignore lint/suspicious/noExplicitAny: the record of any version of the package
+  emit(record: any): void;
+}
+
+/**
+ * A target of `decisionLog` that emits OpenTelemetry log records. A record belongs to the span that is active when the request is decided.
+ *
+ *     decisionLog(openTelemetryLogs(logs.getLogger("floodgate")));
+ *
+ * @throws FloodgateError unless it is given a logger.
+ */
+export function openTelemetryLogs(logger: LogEmitter): (line: DecisionLine) => void {
+  if (typeof logger?.emit !== "function")
+    throw invalid(
+      'openTelemetryLogs takes a logger. Write openTelemetryLogs(logs.getLogger("floodgate")), with logs of @opentelemetry/api-logs.',
+    );
+  return (line) => {
+    const { time, result, rejected, rule, method, route, traceId, retryAfterMs, replaces, rules, dropped } = line;
+    const what = [method, route].filter((part) => part !== undefined).join(" ");
+    const attributes = {
+      "floodgate.result": result,
+      "floodgate.rejected": rejected,
+      "floodgate.rule": rule,
+      "floodgate.retry_after_ms": retryAfterMs ?? undefined,
+      "floodgate.replaces": replaces,
+      "floodgate.dropped": dropped,
+      "floodgate.rules": rules,
+      "floodgate.trace_id": traceId,
+      "http.request.method": method,
+      "http.route": route,
+    };
+    logger.emit({
+      eventName: "floodgate.decision",
+      timestamp: new Date(time),
+      severityNumber: rejected ? warn : info,
+      severityText: rejected ? "WARN" : "INFO",
+      body: `${what === "" ? "request" : what}: ${result}${rule === undefined ? "" : ` by ${rule}`}`,
+      attributes: Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)),
+    });
+  };
+}
+
+/** The numbers of severities in OpenTelemetry. */
+const [info, warn] = [9, 13];
+
 /**
  * Logs why requests were rejected or passed, a line for each: all rejected ones up to a rate, and a share of those that pass.
  *
@@ -121,11 +168,11 @@ const mostUnchecked = 20;
 
 /**
  * Answers callers whom `admits` lets in with the header `RateLimit-Explain`: what each rule said of the request, or why it was not checked.
- * For Express, Koa and Hono.
  *
  *     const stop = explainHeader((req) => req.user?.isSupport === true);
  *
- * @param admits gets Express's request, or the context of Koa or Hono. Only `true` lets the caller in.
+ * @param admits gets what `key` functions get: the request of Express, Fastify or Node, the context of Koa or Hono, `{ request, context }` of
+ * fetch. Only `true` lets the caller in.
  * @returns a function that stops it.
  * @throws FloodgateError if `admits` is no function, or an option is invalid.
  */
@@ -147,22 +194,8 @@ export function explainHeader(admits: (request: any) => boolean, options: Explai
     const others = uncheckedRules(context).filter(({ name }) => name !== rule);
     items.push(...others.slice(0, mostUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
     if (others.length > mostUnchecked) items.push(`"";more=${others.length - mostUnchecked}`);
-    setHeader(context.request as AnyRequest, items.join(", "));
+    context.extraHeader = { name: "RateLimit-Explain", value: items.join(", "), list: true };
   });
-}
-
-/** A request of Express, or a context of Koa or Hono. */
-interface AnyRequest {
-  readonly req?: { readonly raw?: unknown };
-  readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
-  header(name: string, value: string): unknown;
-}
-
-function setHeader(request: AnyRequest, value: string): void {
-  const name = "RateLimit-Explain";
-  // Hono first: to read its `res` makes a response.
-  if (request.req?.raw !== undefined) request.header(name, value);
-  else if (request.res?.headersSent === false) request.res.setHeader?.(name, value);
 }
 
 /** A parameter of a structured field: whole seconds, as `Retry-After` has them. */

@@ -143,7 +143,7 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "key_changes",
     "{change}",
     ["rule", "result"],
-    "Keys that somebody changed in this process, by result: blocked, unblocked, reset.",
+    "Keys that somebody changed in this process, by result: blocked, unblocked, reset, granted.",
   ),
   limit: gauge(
     "limit",

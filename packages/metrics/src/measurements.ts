@@ -146,6 +146,7 @@ export class Measurements {
       case "blocked":
       case "unblocked":
       case "reset":
+      case "granted":
         counters.keyChanges.with(this.ruleOf(event.name), event.type).value++;
         break;
       case "store-error":

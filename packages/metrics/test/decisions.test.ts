@@ -3,11 +3,19 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { rateLimit } from "@floodgate/express";
+import { rateLimit as fastifyLimit } from "@floodgate/fastify";
+import { rateLimit as fetchLimit } from "@floodgate/fetch";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";
-import { type DecisionLine, type DecisionLogOptions, decisionLog, explainHeader } from "@floodgate/metrics/decisions";
+import { type DecisionLine, type DecisionLogOptions, decisionLog, explainHeader, openTelemetryLogs } from "@floodgate/metrics/decisions";
+import { rateLimit as nodeLimit } from "@floodgate/node";
 import { memoryStore } from "@floodgate/store-memory";
+import { context, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
+import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
 import express from "express";
+import { fastify } from "fastify";
 import { Hono } from "hono";
 import Koa from "koa";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -66,6 +74,28 @@ const frameworks: Record<string, () => Promise<(headers?: Record<string, string>
       ctx.body = "";
     });
     return serve(app.callback());
+  },
+  async Fastify() {
+    const limit = fastifyLimit(rules());
+    const app = fastify();
+    await app.register(limit);
+    app.post("/posts", async () => "");
+    undo.push(() => app.close());
+    await app.listen();
+    const { port } = app.server.address() as AddressInfo;
+    return (headers = {}) =>
+      fetch(`http://127.0.0.1:${port}/posts`, { method: "POST", headers: { "x-user": "user-4242", connection: "close", ...headers } });
+  },
+  Node() {
+    const limit = nodeLimit(rules());
+    undo.push(() => limit.close());
+    return serve((req, res) => limit(req, res, () => res.end()));
+  },
+  async Fetch() {
+    const limit = fetchLimit(rules());
+    undo.push(() => limit.close());
+    const handler = limit(() => new Response(""));
+    return (headers = {}) => handler(new Request("http://test/posts", { method: "POST", headers: { "x-user": "user-4242", ...headers } }));
   },
   async Hono() {
     const limit = honoLimit(rules());
@@ -190,9 +220,17 @@ describe("the decision log", () => {
   });
 });
 
+/** Reads a header of what `key` functions get. */
+// biome-ignore lint/suspicious/noExplicitAny: requests of several frameworks
+function headerOf(request: any): string | undefined {
+  if (typeof request.req?.header === "function") return request.req.header("x-support");
+  const headers = (request.request?.headers ?? request.headers) as Headers | Record<string, string>;
+  return headers instanceof Headers ? (headers.get("x-support") ?? undefined) : headers["x-support"];
+}
+
 describe.each(Object.entries(frameworks))("RateLimit-Explain in %s", (_, start) => {
   it("says to callers who are let in what each rule says, or why it was not checked", async () => {
-    undo.push(explainHeader((request) => (request.get?.("x-support") ?? request.req.header("x-support")) === "1"));
+    undo.push(explainHeader((request) => headerOf(request) === "1"));
     const send = await start();
     const support = { "x-support": "1" };
     const passed = await send(support);
@@ -236,4 +274,39 @@ it("req.rateLimit.decisions are the decisions of all rules that were checked, al
       ["trial", false],
     ],
   ]);
+});
+
+it("openTelemetryLogs emits a record for each line, under the span of the request", () => {
+  const exporter = new InMemoryLogRecordExporter();
+  const provider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter })] });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  undo.push(() => context.disable());
+  undo.push(decisionLog(openTelemetryLogs(provider.getLogger("floodgate")), { passed: 1 }));
+  const limiter = createLimiter({
+    name: "api",
+    policy: fixedWindow({ limit: 1, window: "1m" }),
+    store: memoryStore({ clock: () => nowMs }),
+  });
+  const span = new BasicTracerProvider().getTracer("test").startSpan("POST /posts");
+  context.with(trace.setSpan(context.active(), span), () => {
+    limiter.consume("ann");
+    limiter.consume("ann");
+  });
+  limiter.close();
+  const records = exporter.getFinishedLogRecords();
+  expect(records.map(({ body, severityText }) => [severityText, body])).toEqual([
+    ["INFO", "request: allowed by api"],
+    ["WARN", "request: limited by api"],
+  ]);
+  const [, rejected] = records;
+  expect(rejected?.spanContext?.traceId).toBe(span.spanContext().traceId);
+  expect(rejected?.attributes).toMatchObject({
+    "floodgate.result": "limited",
+    "floodgate.rejected": true,
+    "floodgate.rule": "api",
+    "floodgate.retry_after_ms": 30_000,
+    "floodgate.rules": [{ rule: "api", key: "a…", result: "limited", limit: 1, used: 1, remaining: 0 }],
+  });
+  expect(rejected?.attributes).not.toHaveProperty("http.route");
+  expect(() => openTelemetryLogs({} as never)).toThrow("openTelemetryLogs takes a logger");
 });

@@ -69,6 +69,7 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   blocked: [{ type: "blocked", ...who, forMs: 1000, by: "ann" }, ["keyChanges api blocked 1"]],
   unblocked: [{ type: "unblocked", ...who, by: undefined }, ["keyChanges api unblocked 1"]],
   reset: [{ type: "reset", ...who, by: undefined }, ["keyChanges api reset 1"]],
+  granted: [{ type: "granted", ...who, plan: "pro", until: "2027-01-31", by: "ann" }, ["keyChanges api granted 1"]],
   "round-trip": [{ type: "round-trip", steps: 7, ms: 1.5, ok: true }, ["roundTripDuration ok 0.0015", "roundTripDecisions 7"]],
   "deny-cache-hit": [{ type: "deny-cache-hit", name: "api" }, ["denyCacheHits api 1"]],
   "store-error": [{ type: "store-error", error }, ["storeErrors FLOODGATE_STORE_TIMEOUT 1"]],

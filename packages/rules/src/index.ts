@@ -2,13 +2,14 @@
 
 // Live rules
 export { fileRules } from "./file.js";
-export { pullRules, pushRules, redisRules } from "./redis.js";
+export { grantPlan, pullRules, pushRules, redisRules } from "./redis.js";
 export { type LiveOptions, type LiveRules, liveRules } from "./live.js";
 export type { RulesOrigin, RulesText } from "./origin.js";
 export type { RulesRedis } from "./redis-client.js";
 
 // Rules as a text
 export { parseRules } from "./parse.js";
+export { withGrant } from "./grant.js";
 export { describeProblem, type Path, RulesError, type RulesProblem } from "./rules-error.js";
 export { rulesSchema } from "./check-schema.js";
 

@@ -3,6 +3,7 @@ import { FloodgateError, type RuleSource } from "@floodgate/core";
 import {
   checkOptions,
   functionOrNothing,
+  type GrantChange,
   isPromise,
   type Refusal,
   type RuleSet,
@@ -46,7 +47,7 @@ export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}):
 }
 
 /** Implements `liveRules` and the functions for files and Redis. `where` is the function's name, for error messages. */
-export async function startLive(where: string, origin: RulesOrigin, options: LiveOptions, defaultPollMs = 5000): Promise<LiveRules> {
+export async function startLive(where: string, origin: RulesOrigin, options: LiveOptions, defaultPollMs = 5000): Promise<Live> {
   checkOptions(where, options, ["pollMs", "onEvent"], `${where}(..., { pollMs: ${defaultPollMs} })`);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const pollMs = wholeNumber(where, "pollMs", options.pollMs ?? defaultPollMs, 1, defaultPollMs);
@@ -55,7 +56,8 @@ export async function startLive(where: string, origin: RulesOrigin, options: Liv
   return new Live(origin, pollMs, first, rules, options.onEvent);
 }
 
-class Live implements LiveRules, OriginListener {
+/** Live rules, for functions that write them too. */
+export class Live implements LiveRules, OriginListener {
   current: RuleSet;
   version: string;
   loadedAtMs: number = Date.now();
@@ -93,6 +95,15 @@ class Live implements LiveRules, OriginListener {
       this.#refused = undefined;
       this.#watcher.forgetRevision();
     };
+  }
+
+  /** Reads the newest version now. */
+  refresh(): Promise<void> {
+    return this.#watcher.read();
+  }
+
+  reportGrant({ rule: name, key, grant, by }: GrantChange): void {
+    this.#report({ type: "granted", name, key, plan: grant?.plan, until: grant?.until, by });
   }
 
   /** Notes a good check, unless the newest text is refused. */

@@ -58,7 +58,7 @@ export class OriginWatcher {
   readonly #timer: NodeJS.Timeout;
   readonly #watching: Promise<Stop | undefined>;
   #revision: string | undefined;
-  #reading = false;
+  #reading: Promise<void> | undefined;
   #changed = false;
   #closed: Promise<void> | undefined;
 
@@ -92,8 +92,7 @@ export class OriginWatcher {
   async #watch(): Promise<Stop | undefined> {
     try {
       return await this.#origin.watch?.(() => {
-        this.#changed = true;
-        void this.#poll();
+        void this.read();
       });
     } catch (error) {
       if (this.#closed === undefined) this.#listener.refuse(unavailable(this.#origin, "changes of the rules cannot be watched", error));
@@ -101,17 +100,29 @@ export class OriginWatcher {
     }
   }
 
+  /** Reads the text, whatever its revision. */
+  async read(): Promise<void> {
+    this.#changed = true;
+    await this.#poll();
+    // If a read was under way, it does this one too.
+    await this.#reading;
+  }
+
   /** A reported change during a read leads to another read. A poll during a read does nothing. */
   async #poll(): Promise<void> {
-    if (this.#reading) return;
-    this.#reading = true;
+    if (this.#reading !== undefined) return;
+    this.#reading = this.#readAll();
+    await this.#reading;
+    this.#reading = undefined;
+  }
+
+  async #readAll(): Promise<void> {
     do {
       // After a reported change the text is read whatever its revision.
       const known = this.#changed ? undefined : this.#revision;
       this.#changed = false;
       await this.#read(known);
     } while (this.#changed);
-    this.#reading = false;
   }
 
   async #read(known: string | undefined): Promise<void> {

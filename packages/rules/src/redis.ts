@@ -1,5 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
-import { checkOptions } from "@floodgate/core/rules";
+import { checkOptions, type GrantChange } from "@floodgate/core/rules";
+import { withGrant } from "./grant.js";
 import { type LiveOptions, type LiveRules, startLive } from "./live.js";
 import type { RulesOrigin } from "./origin.js";
 import { parseAsync } from "./parse-async.js";
@@ -21,14 +22,48 @@ export async function redisRules(redis: RulesRedis, key: string, options: LiveOp
     async read() {
       const found = await textOf(stored, key);
       if (found !== undefined) return found;
-      throw new FloodgateError(
-        "FLOODGATE_RULES_UNAVAILABLE",
-        `${key}: this Redis key holds no rules. Write some: floodgate push limits.yaml --rules-key ${key}, or await pushRules(redis, ${JSON.stringify(key)}, text).`,
-      );
+      throw noRules(key);
     },
     watch: (changed) => stored.subscribe(changed),
   };
-  return startLive("redisRules", origin, options);
+  const rules = await startLive("redisRules", origin, options);
+  const grant = async (change: GrantChange): Promise<void> => {
+    await grantPlan(redis, key, change);
+    await rules.refresh();
+    rules.reportGrant(change);
+  };
+  return Object.assign(rules, { grant });
+}
+
+/** How often a grant is written again, because somebody else has pushed meanwhile. */
+const mostConflicts = 5;
+
+/**
+ * Gives a key of a rule another plan until a time, or ends its grant, in the rules under a Redis key. All processes that follow the key load
+ * it. An app emits the event `granted` if it calls `rules.grant` in place of this function.
+ * @returns the new version.
+ * @throws as `withGrant` and `pushRules`: a plan that the rule does not have is a RulesError.
+ * @example
+ * await grantPlan(redis, "floodgate:rules", { rule: "posts", key: "42", grant: { plan: "pro", until: "2027-01-31" } });
+ */
+export async function grantPlan(redis: RulesRedis, key: string, change: GrantChange): Promise<string> {
+  for (let conflicts = 0; ; conflicts++) {
+    const found = await pullRules(redis, key);
+    if (found === undefined) throw noRules(key);
+    try {
+      return await pushRules(redis, key, withGrant(found.text, change), { ifVersion: found.version });
+    } catch (error) {
+      const isConflict = error instanceof FloodgateError && error.code === "FLOODGATE_RULES_CONFLICT";
+      if (!isConflict || conflicts === mostConflicts) throw error;
+    }
+  }
+}
+
+function noRules(key: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_RULES_UNAVAILABLE",
+    `${key}: this Redis key holds no rules. Write some: floodgate push limits.yaml --rules-key ${key}, or await pushRules(redis, ${JSON.stringify(key)}, text).`,
+  );
 }
 
 /** Reads the rules under a Redis key without checking them. `version` is `"0"` if none was written; undefined if there are no rules. */

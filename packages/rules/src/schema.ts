@@ -117,6 +117,9 @@ const numbers = map(
 
 const plan = algorithmOf([...policies, numbers], "pro", "Numbers that override the policy's, or a complete policy with its `algorithm`.");
 
+const keyPart = z.union([z.string(), z.number(), z.boolean()]);
+const aKey = z.union([z.string(), z.number(), z.boolean(), z.array(keyPart)]);
+
 const exempt = map(
   optional({
     ips: listOf(
@@ -126,11 +129,7 @@ const exempt = map(
       "Client IP addresses and CIDR ranges that are not counted.",
     ),
     keys: listOf(
-      expect(
-        z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]),
-        "a key",
-        "keys: [internal]",
-      ),
+      expect(aKey, "a key", "keys: [internal]"),
       "a list",
       "keys: [internal]",
       "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
@@ -148,6 +147,20 @@ function expectedValues(what: string, name: string, value: string, others: strin
   });
   return z.record(z.string(), union);
 }
+
+const grant = map(
+  {
+    key: expect(aKey, "a key", 'key: "42"', {
+      description: "The key; a list for a tuple. For a secret key write its digest: secret:<digits>.",
+    }),
+    plan: text("plan: pro", "The name of one of the rule's plans."),
+    until: text("until: 2027-01-31", "When it ends: a date (midnight in UTC), or a time with its zone.", {
+      examples: ["2027-01-31", "2027-01-31T18:00:00+01:00"],
+    }),
+  },
+  '{ key: "42", plan: pro, until: 2027-01-31 }',
+  "Gives a key another plan until a time.",
+);
 
 const header = expectedValues("header", "x-api-version", '"2"', '["2", "3"]');
 const entries = expectedValues("entry", "tier", "free", "[free, trial]");
@@ -262,6 +275,9 @@ const rule = map(
         "What happens to a request whose path servers read in different ways, such as /a%5c..//b: count counts it under each path that it may lead to, reject answers 400. Default count; in floodgate gateway, reject.",
         { enum: ["count", "reject"] },
       ),
+      grants: expect(z.array(grant), "a list", 'grants: [{ key: "42", plan: pro, until: 2027-01-31 }]', {
+        description: "Keys that have another plan until a time. It comes before the plan of the request.",
+      }),
       mode: text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
         enum: ["enforce", "shadow"],
       }),

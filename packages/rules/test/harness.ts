@@ -26,9 +26,9 @@ export class User implements RuleUser {
     this.events.push(event);
   }
 
-  /** The events so far: `reloaded`, or the message of a refusal. */
+  /** The events so far: `reloaded`, `granted`, or the message of a refusal. */
   get reports(): string[] {
-    return this.events.map((event) => (event.type === "rules-reloaded" ? "reloaded" : (event.error as Error).message));
+    return this.events.map((event) => (event.type === "rules-refused" ? (event.error as Error).message : event.type.replace("rules-", "")));
   }
 
   /** Waits until there are at least this many events, and returns them. */

@@ -1,16 +1,14 @@
-import type { Store } from "@floodgate/core";
-import type { Explanation, RuleSet } from "@floodgate/core/rules";
+import { type PlainRule, reasonsOf } from "@floodgate/core/rules";
 import type { Command } from "commander";
-import type { CliRequest } from "../app.js";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { isKeyOrPart } from "../keys.js";
 import { noRules } from "../load-rules.js";
 import { lookAt } from "../look.js";
 import { examples } from "../options.js";
-import { explained } from "../output/explanation.js";
+import { why } from "../output/explanation.js";
 import { json } from "../output/terminal.js";
-import { keyReasonsJson, keyReasonsText, type Reason, reasonsJson, reasonsText } from "../output/why.js";
+import { keyReasonsJson, keyReasonsText, reasonsJson, reasonsText } from "../output/why.js";
 import { withRedis } from "../redis.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
 import { findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "../rules-in-force.js";
@@ -51,21 +49,13 @@ async function whyRequest(io: Io, options: WhyOptions, line: string): Promise<vo
   const reasons = await withRedis(options, async (redis) => {
     const found = await findRules(io, options, redis);
     if (found === undefined) throw noRules(options.rulesKey);
-    return reasonsOf(storeOf(redis, options), found.set, await explain(io, found.set, options, line));
+    const { rules } = found.set;
+    const store = storeOf(redis, options);
+    return reasonsOf(
+      await explain(io, found.set, options, line),
+      (explanation, i) => why(rules[i] as PlainRule, explanation),
+      ({ limit, key }) => store.peek(limit, key, timeoutMs),
+    );
   });
   io.out(options.json === true ? json(reasonsJson(line, reasons)) : reasonsText(io, line, reasons));
-}
-
-async function reasonsOf(store: Store, set: RuleSet, explanations: readonly Explanation<CliRequest>[]): Promise<Reason[]> {
-  const words = explained(set, explanations);
-  return Promise.all(
-    explanations.map(async (explanation, i): Promise<Reason> => {
-      const { rule, mode, why = "" } = words[i] as (typeof words)[number];
-      const common = { rule, shadow: mode === "shadow" };
-      if (explanation.says !== "counts")
-        return { ...common, says: explanation.says === "rejects" ? explanation.because : explanation.says, why };
-      const { key, limit, cost } = explanation.check;
-      return { ...common, says: "counts", key, cost, decision: await store.peek(limit, key, timeoutMs) };
-    }),
-  );
 }

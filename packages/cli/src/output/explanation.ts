@@ -1,5 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import type { Explanation, Misfit, PlainRule, RuleSet } from "@floodgate/core/rules";
+import { type Explanation, type PlainRule, type RuleSet, whyNot } from "@floodgate/core/rules";
 import type { CliRequest } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { fallsBackToIp, isAppKey, keyNames, writtenKeyNames } from "../keys.js";
@@ -56,47 +56,12 @@ export function explanationText(io: Io, request: string, rules: readonly Explain
   return parts.join("\n");
 }
 
-function why(rule: PlainRule, explanation: Exclude<Explanation<CliRequest>, { says: "counts" }>): string {
-  switch (explanation.says) {
-    case "passes":
-      return reasons[explanation.because](rule);
-    case "rejects":
-      if (explanation.because === "ambiguous-path")
-        return "servers read this path in different ways: rejected with 400 (ambiguousPath: reject)";
-      return `no key (${hint(rule)}): rejected with 429 (onMissingKey: reject)`;
-    case "fails":
-      return errorText(rule, explanation.error);
-    case "overruled":
-      return `${explanation.by.name} decides for the whole request`;
-  }
-}
-
-const reasons: Readonly<Record<Misfit, (rule: PlainRule) => string>> = {
-  method: ({ match }) => `method: the rule matches ${[match?.method].flat().join(", ")}`,
-  path: ({ match }) => `path: the rule matches ${[match?.path].flat().join(", ")}`,
-  header: ({ match }) =>
-    `header: the rule matches ${Object.entries(match?.header ?? {})
-      .map(headerWords)
-      .join(", ")}`,
-  descriptor: () => "descriptor: the rule matches descriptors of Envoy's rate limit service",
-  exempt: () => "exempt",
-  free: () => "its cost is 0",
-  "no-match": () => "its match function says no",
-  "shadow-fault": () => "it fails, and the request passes (mode: shadow)",
-  "no-key": (rule) => `no key (${hint(rule)}): not counted (${rule.mode === "shadow" ? "mode: shadow" : "onMissingKey: skip"})`,
-};
-
-function headerWords([name, value]: [string, string | readonly string[] | boolean]): string {
-  if (typeof value === "boolean") return value ? `any ${name}` : `no ${name}`;
-  return `${name}: ${[value].flat().join(" or ")}`;
-}
-
-function errorText(rule: PlainRule, error: unknown): string {
-  const { code, message } = error as FloodgateError;
-  const missing =
-    error instanceof FloodgateError && ["FLOODGATE_MISSING_KEY", "FLOODGATE_NO_CLIENT_IP", "FLOODGATE_NO_ROUTE"].includes(code);
-  const address = code === "FLOODGATE_NO_CLIENT_IP" && fallsBackToIp(rule) && !keyNames(rule).includes("ip") ? " or --ip ..." : "";
-  return missing ? `no key (${hint(rule)}${address}): the app fails with ${code}` : message;
+/** Why a rule does not count a request. */
+export function why(rule: PlainRule, explanation: Exclude<Explanation<CliRequest>, { says: "counts" }>): string {
+  return whyNot(rule, explanation, (error) => {
+    const isAddress = error instanceof FloodgateError && error.code === "FLOODGATE_NO_CLIENT_IP";
+    return `${hint(rule)}${isAddress && fallsBackToIp(rule) && !keyNames(rule).includes("ip") ? " or --ip ..." : ""}`;
+  });
 }
 
 /** The options that give a request the rule's key. */

@@ -1,6 +1,8 @@
 import type { Policy } from "@floodgate/core";
-import { describePolicy, formatDuration, nearest } from "@floodgate/core/rules";
+import { describePolicy, nearest } from "@floodgate/core/rules";
 import { sanitize } from "./terminal.js";
+
+export { waitText } from "@floodgate/core/rules";
 
 /** `1 rule`, `2 rules`. */
 export function count(number: number, thing: string): string {
@@ -21,11 +23,6 @@ export function versionText(rulesKey: string, version: string): string {
 export function didYouMean(word: string, known: readonly string[]): string {
   const near = nearest(word, known);
   return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
-}
-
-/** Formats a waiting time. Above ten seconds it is rounded up to whole seconds. */
-export function waitText(ms: number): string {
-  return formatDuration(ms < 10_000 ? ms : Math.ceil(ms / 1000) * 1000);
 }
 
 /** Formats a time in this machine's time zone: `2026-11-21 14:03:05 GMT+1`. */

@@ -1,6 +1,6 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
-import type { KeyState, PlanState } from "../key-state.js";
+import { countingPlans, type KeyState, type PlanState } from "../key-state.js";
 import type { Leased } from "../stored-keys.js";
 import type { Target } from "../target.js";
 import { count, localTime, policyText, waitText } from "./format.js";
@@ -21,7 +21,11 @@ export function keyStateText(io: Io, target: Target, state: KeyState): string {
     when(decision.resetAfterMs, atMs),
   ]);
   const shadow = rule.shadow ? "The rule has mode: shadow, so it rejects nothing.\n" : "";
-  return `${title(io, target, verdict(io, plans))}${table(io, headings, rows)}${blockText(io, state)}${shadow}`;
+  return `${title(io, target, verdict(io, countingPlans(state)))}${table(io, headings, rows)}${blockText(io, state)}${grantText(state)}${shadow}`;
+}
+
+function grantText({ grant }: KeyState): string {
+  return grant === undefined ? "" : `  granted: plan ${sanitize(grant.plan)} until ${localTime(grant.untilMs)}\n`;
 }
 
 /** The units that are leased count as used. */
@@ -64,7 +68,7 @@ function when(ms: number, atMs: number): string {
 }
 
 /** The state for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
-export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blocked, ban }: KeyState): object {
+export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blocked, ban, grant }: KeyState): object {
   return {
     rule: rule.name,
     key: keyText,
@@ -75,5 +79,6 @@ export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blocked, 
     }),
     blocked: blocked === undefined ? null : { ...blocked, untilMs: atMs + blocked.leftMs },
     ban: ban === undefined ? null : { rejections: ban.rejections },
+    grant: grant === undefined ? null : { plan: grant.plan, untilMs: grant.untilMs },
   };
 }

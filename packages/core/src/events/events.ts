@@ -211,7 +211,18 @@ export interface RulesRefusedEvent {
   readonly error: unknown;
 }
 
-export type RulesEvent = RulesReloadedEvent | RulesRefusedEvent;
+/** A key of a rule has another plan until a time; or its grant has ended by hand: then `plan` is undefined. Only the process that did it has the event. */
+export interface GrantEvent {
+  readonly type: "granted";
+  readonly name: string;
+  readonly key: string;
+  readonly plan: string | undefined;
+  readonly until: string | undefined;
+  /** Who did it: the option `by` of the call. */
+  readonly by: string | undefined;
+}
+
+export type RulesEvent = RulesReloadedEvent | RulesRefusedEvent | GrantEvent;
 
 /** A key was banned after repeated rejections. */
 export interface BanEvent {

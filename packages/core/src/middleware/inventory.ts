@@ -5,6 +5,7 @@ import { breakerStates } from "../failure/breakers.js";
 import { openLimiters } from "../limits/create-limiter.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
+import type { Granted } from "../rules/grants.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
 import { openMiddlewares } from "./rate-limit.js";
@@ -20,6 +21,8 @@ export interface InventoryLimit {
   readonly policy: Policy | undefined;
   /** The policies of plans, by plan. */
   readonly plans: ReadonlyMap<string, Policy> | undefined;
+  /** The grant of a key, as text, that is in force. */
+  grantOf?(key: string): Granted | undefined;
   /** What the rule counts. Undefined for a limiter of `createLimiter`. */
   readonly rule: RuleWords | undefined;
   /** The live source of the rule. */
@@ -79,6 +82,7 @@ function limitOfRule<Req>(rule: CompiledRule<Req>, limiter: Limiter, source: Rul
     shadow,
     policy: fixed?.policy,
     plans: plans && new Map([...plans].map(([plan, limit]) => [plan, limit.policy])),
+    grantOf: (key) => rule.grantOf(key),
     rule: wordsOf(rule.options),
     source,
   };

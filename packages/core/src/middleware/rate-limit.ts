@@ -12,6 +12,7 @@ import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
+import type { Header } from "../responses/headers.js";
 import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
@@ -44,7 +45,8 @@ export class RateLimit<Req> {
   readonly decisionName: string;
   readonly #where: string;
   readonly #client: StoreClient;
-  readonly #settings: RequestSettings<Req>;
+  /** How it reads requests. */
+  readonly settings: RequestSettings<Req>;
   readonly #rules: ActiveRules<Req>;
   readonly #responder: Responder<Req>;
   readonly #skip: RateLimitOptions<Req>["skip"];
@@ -68,7 +70,7 @@ export class RateLimit<Req> {
     this.#where = where;
     this.decisionName = decisionName(where, options.decisionName);
     this.#skip = options.skip;
-    this.#settings = requestSettings(where, options, reader);
+    this.settings = requestSettings(where, options, reader);
     const onEvent = listenerOf(options.onEvent);
     this.store =
       options.store === undefined ? defaultStore(options.onEvent && { onEvent: options.onEvent }) : checkStore(where, options.store);
@@ -77,7 +79,7 @@ export class RateLimit<Req> {
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader, onEvent), this.store, this.#client);
     this.#client.guard.listen();
     openMiddlewares.add(this);
-    const { ipv6Prefix } = this.#settings;
+    const { ipv6Prefix } = this.settings;
     const looks = { reader, checksProxy: options.clientIp === undefined, ipv6Prefix, scope: scopeOf(this.store), onEvent };
     this.#observer = new SetupObserver(this, looks, (observer) => {
       this.#observer = observer;
@@ -114,11 +116,15 @@ export class RateLimit<Req> {
    */
   decide(request: Req): Promised<Outcome> {
     try {
-      const context = new RequestContext(request, this, this.#settings);
+      const context = new RequestContext(request, this, this.settings);
       this.#observer?.sees(context, this.#rules.current.rules);
       const outcome = this.#skip === undefined ? this.#ask(context) : this.#askUnlessSkipped(this.#skip, context);
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
-      return "then" in outcome ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
+      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withExtra(outcome, context.extraHeader);
+      return outcome.then(
+        (later) => (context.extraHeader === undefined ? later : withExtra(later, context.extraHeader)),
+        (fault) => this.fault(fault),
+      );
     } catch (fault) {
       return this.fault(fault);
     }
@@ -126,7 +132,7 @@ export class RateLimit<Req> {
 
   /** For a request that is not decided as a whole. */
   contextOf(request: Req): RequestContext<Req> {
-    return new RequestContext(request, this, this.#settings);
+    return new RequestContext(request, this, this.settings);
   }
 
   #askUnlessSkipped(skip: NonNullable<RateLimitOptions<Req>["skip"]>, context: RequestContext<Req>): Promised<Outcome> {
@@ -139,7 +145,7 @@ export class RateLimit<Req> {
   #ask(context: RequestContext<Req>): Promised<Outcome> {
     const version = this.#rules.current;
     const rules = version.rules.find(context);
-    if (version.rules.mayRejectPath && rejectsPath(rules) && isAmbiguous(this.#settings.reader.path(context.request))) {
+    if (version.rules.mayRejectPath && rejectsPath(rules) && isAmbiguous(this.settings.reader.path(context.request))) {
       emitRequest(this.#requestListener, "ambiguous-path", rules.find((rule) => rule.rejectsAmbiguousPath)?.name, context);
       return rejection(400, ambiguousPath);
     }
@@ -186,7 +192,7 @@ export class RateLimit<Req> {
     }
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
-    if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false)
+    if (activeListener(this.#client.onEvent) !== undefined && this.settings.reader.decisionEvents !== false)
       context.storeAskedMs = steadyMs();
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
@@ -212,7 +218,7 @@ export class RateLimit<Req> {
   }
 
   get #requestListener(): EventListener | undefined {
-    return this.#settings.reader.decisionEvents === false ? undefined : this.listener;
+    return this.settings.reader.decisionEvents === false ? undefined : this.listener;
   }
 
   /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */
@@ -226,3 +232,5 @@ export class RateLimit<Req> {
     return unlimited;
   }
 }
+
+const withExtra = (outcome: Outcome, header: Header): Outcome => ({ ...outcome, headers: [...outcome.headers, header] });

@@ -1,6 +1,7 @@
 import type { Decision } from "../decide/decision.js";
 import type { RequestEvent } from "../events/events.js";
 import type { Key } from "../limits/key.js";
+import type { Header } from "../responses/headers.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, ipKey, parseIp } from "../support/ip.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
@@ -56,7 +57,9 @@ export class RequestContext<Req = unknown> {
   declare storeAskedMs: number;
   /** The event of the request that this middleware has emitted. */
   declare emitted: RequestEvent | undefined;
-  declare private readonly settings: RequestSettings<Req>;
+  /** A header that a listener adds to the response. It must be set before the listener awaits anything. */
+  declare extraHeader: Header | undefined;
+  declare readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
   declare private readPath: Readings | undefined;
@@ -79,6 +82,7 @@ export class RequestContext<Req = unknown> {
     this.reported = undefined;
     this.storeAskedMs = -1;
     this.emitted = undefined;
+    this.extraHeader = undefined;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

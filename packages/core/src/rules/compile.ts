@@ -159,7 +159,7 @@ function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unk
   checkOptions(
     place,
     rule,
-    ["name", "match", "headers", "refundWhen", ...limitWords],
+    ["name", "match", "headers", "grants", "refundWhen", ...limitWords],
     '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }',
   );
   if (rule.headers !== undefined && typeof rule.headers !== "boolean") {

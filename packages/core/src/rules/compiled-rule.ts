@@ -15,6 +15,7 @@ import { abandon, andThen, isPromise, type Promised } from "../support/promises.
 import { Ban } from "./bans.js";
 import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
+import { compileGrants, type Granted } from "./grants.js";
 import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans, policyOption } from "./plans.js";
@@ -100,6 +101,7 @@ export class CompiledRule<Req> implements Counted {
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
+  readonly #grants: ReadonlyMap<string, Granted> | undefined;
   /** Whether it counts each request that its match fits. */
   readonly #isPlain: boolean;
   readonly #lease: boolean | undefined;
@@ -161,6 +163,7 @@ export class CompiledRule<Req> implements Counted {
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
       namedKeyText(key, this.#key.secrecy, this.#digests),
     );
+    if (rule.grants !== undefined) this.#grants = compileGrants(where, rule.grants, this.plans, (key) => this.keyText(key));
     this.#isPlain = this.#test === undefined && this.#exempt?.hasRanges !== true;
     const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
     this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
@@ -178,7 +181,8 @@ export class CompiledRule<Req> implements Counted {
         { at: ["plans"] },
       );
     }
-    if (!hasPlan) {
+    // Plans may be there for grants alone.
+    if (!hasPlan && this.options.grants === undefined) {
       throw new FloodgateError(
         "FLOODGATE_MISSING_PLAN",
         `${this.#where}: there are \`plans\`, but nothing says which one a request has. Give the middleware a \`plan\`: plan: (req) => req.user?.plan.`,
@@ -300,7 +304,13 @@ export class CompiledRule<Req> implements Counted {
   /** The check of a key, as text, unless the key is exempt. */
   checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
     if (this.#exempt?.hasKey(key)) return "exempt";
-    return { limit, key, cost, shadow: this.shadow, rule: this };
+    return { limit: this.grantOf(key)?.limit ?? limit, key, cost, shadow: this.shadow, rule: this };
+  }
+
+  /** The grant of a key, as text, that is in force. */
+  grantOf(key: string): Granted | undefined {
+    const granted = this.#grants?.get(key);
+    return granted !== undefined && Date.now() < granted.untilMs ? granted : undefined;
   }
 
   #shadowFault(error: unknown): NotCounted {

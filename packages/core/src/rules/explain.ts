@@ -25,6 +25,8 @@ export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
   | { readonly says: "rejects"; readonly because: "missing-key" | "ambiguous-path" }
   /** An error of the app. */
   | { readonly says: "fails"; readonly error: unknown }
+  /** A function of the request decides, and only a real request can be asked. */
+  | { readonly says: "unknown"; readonly because: "match" | "policy" }
   /** Another rule rejects the request or fails, so nothing is charged. */
   | { readonly says: "overruled"; readonly by: CompiledRule<Req> }
 );
@@ -46,20 +48,40 @@ export class RuleExplainer<Req> {
   }
 
   /** What each rule does with a request, in their order. */
-  async explain(request: Req): Promise<Explanation<Req>[]> {
+  explain(request: Req): Promise<Explanation<Req>[]> {
     const context = new RequestContext(request, { decisionName: "rateLimit" }, this.#settings);
-    const fitting = new Set(this.#rules.index?.find(context) ?? this.#rules.http);
-    const ambiguous = isAmbiguous(this.#settings.reader.path(request));
-    return asWhole(
-      await Promise.all(
-        this.all.map((rule) =>
-          fitting.has(rule)
-            ? explainFitting(rule, context, ambiguous)
-            : ({ rule, says: "passes", because: misfitOf(rule, context) } as const),
-        ),
-      ),
-    );
+    return explainRules(this.#rules, () => context);
   }
+}
+
+/**
+ * What each rule does with a request, in their order.
+ * @param contextOf the request for a rule; undefined for finding the rules that match. If the former is another one, functions of the request
+ * are not called.
+ */
+export async function explainRules<Req>(
+  { index, http, all }: CompiledRules<Req>,
+  contextOf: (rule: CompiledRule<Req> | undefined) => RequestContext<Req>,
+): Promise<Explanation<Req>[]> {
+  const context = contextOf(undefined);
+  const fitting = new Set(index?.find(context) ?? http);
+  const ambiguous = isAmbiguous(context.settings.reader.path(context.request));
+  return asWhole(
+    await Promise.all(
+      all.map((rule): Explanation<Req> | Promise<Explanation<Req>> => {
+        if (!fitting.has(rule)) return { rule, says: "passes", because: misfitOf(rule, context) };
+        const own = contextOf(rule);
+        const unknown = own === context ? undefined : functionIn(rule.options);
+        return unknown === undefined ? explainFitting(rule, own, ambiguous) : { rule, says: "unknown", because: unknown };
+      }),
+    ),
+  );
+}
+
+/** An option that is a function of the request. */
+function functionIn<Req>({ match, policy }: Rule<Req, string>): "match" | "policy" | undefined {
+  if (typeof match === "function") return "match";
+  return typeof policy === "function" ? "policy" : undefined;
 }
 
 async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestContext<Req>, ambiguous: boolean): Promise<Explanation<Req>> {

@@ -1,5 +1,6 @@
 import type { RulesEvent } from "../events/events.js";
 import type { Exempt } from "./exempt.js";
+import type { Grant } from "./grants.js";
 import type { PlainRule } from "./rule.js";
 
 /** One version of the rules from a file or a config database: plain data without functions. */
@@ -7,6 +8,16 @@ export interface RuleSet {
   readonly rules: readonly PlainRule[];
   /** Clients that no rule of this version counts. */
   readonly exempt?: Exempt;
+}
+
+/** A grant that begins, or ends if it has no plan. */
+export interface GrantChange {
+  readonly rule: string;
+  /** The key's text, as events show it. */
+  readonly key: string;
+  readonly grant: Omit<Grant, "key"> | undefined;
+  /** Who grants, for the event. */
+  readonly by?: string | undefined;
 }
 
 /** Why a version of the rules was refused, and when, in milliseconds since the epoch. */
@@ -30,6 +41,11 @@ export interface RuleSource {
   readonly refused?: Refusal | undefined;
   /** When the active version was last read and found good, in milliseconds since the epoch. */
   readonly loadedAtMs?: number;
+  /**
+   * Gives a key of a rule another plan until a time, in all processes; without a plan, ends its grant. Undefined if the source cannot be
+   * written. It resolves when this process uses the new version.
+   */
+  grant?(change: GrantChange): Promise<void>;
   /** Adds a user, which prepares each version after `current`. Returns a function that removes it. */
   subscribe(user: RuleUser): () => void;
   /**

@@ -4,6 +4,7 @@ import type { Duration } from "../support/duration.js";
 import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./bans.js";
 import type { Exempt } from "./exempt.js";
+import type { Grant } from "./grants.js";
 import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { PlanOptions } from "./plans.js";
@@ -73,6 +74,8 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
   match?: Match | ((request: Req) => Promised<boolean>);
   /** `false`: the response headers do not show this limit. */
   headers?: boolean;
+  /** Keys that have another plan until a time: `[{ key: "42", plan: "pro", until: "2027-01-31" }]`. It comes before the plan of the request. */
+  grants?: readonly Grant[];
   /** Whether to refund what a request took of this limit, by its response status. Default: as the middleware. */
   refundWhen?: RefundOption;
 }
@@ -86,6 +89,7 @@ export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy"
   readonly cost?: number | string;
   readonly settle?: string;
   readonly headers?: boolean;
+  readonly grants?: readonly Grant[];
   readonly refundWhen?: string;
 }
 

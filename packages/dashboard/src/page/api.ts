@@ -1,4 +1,16 @@
-import type { BlockTarget, History, KeyAnswer, KeyQuery, KeyTarget, Overview, Problem, Range } from "../contract.js";
+import type {
+  BlockTarget,
+  GrantTarget,
+  History,
+  KeyAnswer,
+  KeyQuery,
+  KeyTarget,
+  Overview,
+  Problem,
+  Range,
+  RequestAnswer,
+  RequestQuery,
+} from "../contract.js";
 
 /** Works without a trailing slash too, and behind a proxy that changes the path. */
 const addressOf = (path: string): URL => new URL(location.origin + location.pathname.replace(/\/?$/, "/") + path);
@@ -14,9 +26,15 @@ export const readHistory = (range: Range): Promise<History> => ask(`data/history
 
 export const readKey = (query: KeyQuery): Promise<KeyAnswer> => ask("data/key", query);
 
+export const askRequest = (query: RequestQuery): Promise<RequestAnswer> => ask("data/request", query);
+
 export const reset = (target: KeyTarget): Promise<KeyAnswer> => ask("actions/reset", target);
 
 export const block = (target: BlockTarget): Promise<KeyAnswer> => ask("actions/block", target);
+
+export const grant = (target: GrantTarget): Promise<KeyAnswer> => ask("actions/grant", target);
+
+export const revoke = (target: KeyTarget): Promise<KeyAnswer> => ask("actions/revoke", target);
 
 export const unblock = (target: KeyTarget): Promise<KeyAnswer> => ask("actions/unblock", target);
 

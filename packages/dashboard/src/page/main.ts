@@ -4,6 +4,7 @@ import { Model } from "./model.js";
 import { answer } from "./sections/answer.js";
 import { bursts } from "./sections/bursts.js";
 import { lookup } from "./sections/lookup.js";
+import { request } from "./sections/request.js";
 import { rules } from "./sections/rules.js";
 import { stores } from "./sections/stores.js";
 import { topBar } from "./sections/top-bar.js";
@@ -16,6 +17,7 @@ const bar = topBar(model);
 const sections = [
   answer(model),
   keys,
+  request(),
   traffic(model),
   rules(model),
   bursts(model),

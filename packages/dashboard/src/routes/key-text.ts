@@ -64,6 +64,14 @@ export function blockMs({ forMs }: Record<string, unknown>): number {
   throw invalid(`\`forMs\` must be a whole number from 1000 to ${mostMs}`);
 }
 
+/** @throws Refusal */
+export function granted({ plan, untilMs }: Record<string, unknown>): { readonly plan: string; readonly untilMs: number } {
+  if (!isText(plan)) throw invalid("`plan` must be the name of a plan");
+  const leftMs = typeof untilMs === "number" && Number.isSafeInteger(untilMs) ? untilMs - Date.now() : 0;
+  if (leftMs > 0 && leftMs <= 10 * mostMs) return { plan, untilMs: untilMs as number };
+  throw invalid("`untilMs` must be an instant in the next ten years, in milliseconds since the epoch");
+}
+
 function isText(value: unknown): value is string {
   return typeof value === "string" && value.length <= longest;
 }

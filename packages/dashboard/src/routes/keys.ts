@@ -1,10 +1,10 @@
 import { FloodgateError, type KeyState, type LimiterKey } from "@floodgate/core";
-import type { InventoryLimit } from "@floodgate/core/rules";
+import type { GrantChange, InventoryLimit } from "@floodgate/core/rules";
 import { listed, policyWords } from "../collect/in-use.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import { textOf } from "../text.js";
 import { Refusal } from "./json.js";
-import { blockMs, type KeyNames, keyOfText, keyQuery, typedKey } from "./key-text.js";
+import { blockMs, granted, type KeyNames, keyOfText, keyQuery, typedKey } from "./key-text.js";
 
 type Body = Record<string, unknown>;
 
@@ -14,14 +14,23 @@ interface Target {
   readonly key: LimiterKey;
 }
 
+/** What the figures know of keys. */
+interface Known {
+  /** The keys that have ids: those of the sketches. */
+  readonly keys: () => Iterable<string>;
+  /** Reads how often keys were rejected. */
+  readonly rejections: () => Promise<Rejections>;
+}
+
+type Rejections = (rule: string, key: string) => NonNullable<KeyRuleState["rejections"]>;
+
 /** Looks keys up, and acts on them, in the stores of this process's limits. */
 export class Keys {
   readonly #limits: () => readonly InventoryLimit[];
   readonly #names: KeyNames;
-  /** The keys that have ids: those of the sketches. */
-  readonly #known: () => Iterable<string>;
+  readonly #known: Known;
 
-  constructor(limits: () => readonly InventoryLimit[], names: KeyNames, known: () => Iterable<string>) {
+  constructor(limits: () => readonly InventoryLimit[], names: KeyNames, known: Known) {
     this.#limits = limits;
     this.#names = names;
     this.#known = known;
@@ -48,13 +57,41 @@ export class Keys {
     return this.#act(body, ({ limit, key }) => limit.limiter.unblock(key, { by }));
   }
 
+  /** @throws Refusal */
+  async grant(body: Body, by: string): Promise<KeyAnswer> {
+    const { plan, untilMs } = granted(body);
+    return this.#change(body, { plan, until: new Date(untilMs).toISOString() }, by);
+  }
+
+  /** @throws Refusal */
+  async revoke(body: Body, by: string): Promise<KeyAnswer> {
+    return this.#change(body, undefined, by);
+  }
+
+  async #change(body: Body, grant: GrantChange["grant"], by: string): Promise<KeyAnswer> {
+    await this.#act(body, async ({ limit, key }) => {
+      const { name, plans, source, limiter } = limit;
+      if (source?.grant === undefined || plans === undefined) {
+        const why = plans === undefined ? "it has no plans" : "the app does not follow rules in Redis (redisRules)";
+        throw new Refusal(400, "invalid", `Nothing can be granted under ${JSON.stringify(name)}: ${why}.`);
+      }
+      if (grant !== undefined && !plans.has(grant.plan)) {
+        throw new Refusal(400, "invalid", `Invalid body: \`plan\` must be one of ${[...plans.keys()].join(", ")}.`);
+      }
+      await source.grant({ rule: name, key: limiter.keyText(key), grant, by });
+    });
+    // The rules are new, and with them the limits.
+    return this.lookUp(body);
+  }
+
   async #act(body: Body, act: (target: Target) => unknown): Promise<KeyAnswer> {
     if (keyQuery(body).rule === undefined) throw new Refusal(400, "invalid", "Invalid body: `rule` must be a rule's name.");
     const targets = this.#targets(body);
     try {
       for (const target of targets) await act(target);
     } catch (error) {
-      if (error instanceof FloodgateError && error.code === "FLOODGATE_NO_POLICY") throw new Refusal(400, error.code, error.message);
+      if (error instanceof Refusal) throw error;
+      if (error instanceof FloodgateError && badRequests.includes(error.code)) throw new Refusal(400, error.code, error.message);
       throw new Refusal(502, "store", `The store failed: ${textOf(error)}`);
     }
     return this.#answer(body, targets);
@@ -64,7 +101,8 @@ export class Keys {
     const { key, id } = keyQuery(body);
     const text = id === undefined ? undefined : this.#textOf(id);
     const shown = text ?? (typeof key === "string" ? key : `(${key?.join(",")})`);
-    return { key: this.#names.shown(shown), states: await Promise.all(targets.map(stateOf)) };
+    const rejections = await this.#known.rejections();
+    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => stateOf(target, rejections))) };
   }
 
   /**
@@ -99,10 +137,13 @@ export class Keys {
 
   /** @throws Refusal */
   #textOf(id: string): string {
-    for (const text of this.#known()) if (this.#names.idOf(text) === id) return text;
+    for (const text of this.#known.keys()) if (this.#names.idOf(text) === id) return text;
     throw new Refusal(404, "unknown", "This key is no longer among the heaviest. Type it to look it up.");
   }
 }
+
+/** Errors that another question avoids. */
+const badRequests: readonly string[] = ["FLOODGATE_NO_POLICY", "FLOODGATE_INVALID_KEY"];
 
 function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {
   try {
@@ -113,17 +154,31 @@ function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {
   }
 }
 
-async function stateOf({ limit, key }: Target): Promise<KeyRuleState> {
-  const { name, shadow, limiter } = limit;
-  const base = { rule: name, mode: shadow ? ("shadow" as const) : ("enforce" as const), shared: limiter.store.dataId !== undefined };
+async function stateOf({ limit, key }: Target, rejections: Rejections): Promise<KeyRuleState> {
+  const { name, shadow, limiter, plans, source } = limit;
+  const text = limiter.keyText(key);
+  const grant = limit.grantOf?.(text);
+  const base = {
+    rule: name,
+    mode: shadow ? ("shadow" as const) : ("enforce" as const),
+    shared: limiter.store.dataId !== undefined,
+    rejections: rejections(name, text),
+    ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
+    ...(source?.grant !== undefined && plans !== undefined && { mayGrant: [...plans.keys()] }),
+  };
   try {
-    return { ...base, ...shownState(await limiter.keyState(key)) };
+    return { ...base, ...shownState(await limiter.keyState(key), grant?.plan) };
   } catch (error) {
     return { ...base, failed: textOf(error) };
   }
 }
 
-function shownState({ atMs, decision, states, block, ban }: KeyState): Omit<KeyRuleState, "rule" | "mode" | "shared"> {
+/** @param plan the granted plan, under which the next request is decided. */
+function shownState(
+  { atMs, decision: own, states, block, ban }: KeyState,
+  plan: string | undefined,
+): Omit<KeyRuleState, "rule" | "mode" | "shared"> {
+  const { decision } = states.find((state) => plan !== undefined && state.plan === plan) ?? { decision: own };
   const { allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs } = decision;
   return {
     atMs,

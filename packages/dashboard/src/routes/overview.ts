@@ -4,6 +4,7 @@ import { addCounts } from "../collect/rule-counts.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import {
   type Capabilities,
+  type KeyRuleState,
   type Overview,
   type RuleInfo,
   type RuleTotals,
@@ -115,6 +116,17 @@ function topOf(reports: readonly KeyReport[], names: KeyNames, nowMs: number): T
       return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
     }),
   };
+}
+
+/** How often a key was rejected in about the last hour. A key that the full sketches do not know may have been up to their smallest count. */
+export function rejectionsOf(reports: readonly Report[], rule: string, key: string): NonNullable<KeyRuleState["rejections"]> {
+  const { counters, keys } = mergeSummaries(
+    reports.map(({ rejections }) => rejections.summary),
+    Math.min(...reports.map(({ rejections }) => rejections.summary.counters)),
+  );
+  const least = keys.length < counters ? 0 : (keys.at(-1)?.count ?? 0);
+  const { count, error } = keys.find((known) => known.rule === rule && known.key === key) ?? { count: least, error: least };
+  return { count, error, sinceMs: Math.min(...reports.map(({ rejections }) => rejections.sinceMs)) };
 }
 
 const breakerStates = ["closed", "half-open", "open"] as const;

@@ -11,6 +11,7 @@ export interface Data {
   /** @throws Refusal if too many streams are open. */
   live(): Reply;
   key(body: Record<string, unknown>): Promise<unknown>;
+  request(body: Record<string, unknown>): Promise<unknown>;
   /** Undefined if actions are not allowed. */
   readonly actions: Readonly<Record<string, (body: Record<string, unknown>, by: string) => Promise<unknown>>> | undefined;
 }
@@ -26,7 +27,8 @@ const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
 
 const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/data/key", async (view, data) => jsonReply(await data.key(await bodyOf(view)))],
-  ...["reset", "block", "unblock"].map((name): [string, Route] => [
+  ["/data/request", async (view, data) => jsonReply(await data.request(await bodyOf(view)))],
+  ...["reset", "block", "unblock", "grant", "revoke"].map((name): [string, Route] => [
     `/actions/${name}`,
     async (view, data, who) => {
       const act = data.actions?.[name];

@@ -48,6 +48,27 @@ describe("the page", () => {
     },
   );
 
+  it("says what each rule would answer a request, and charges nothing", async () => {
+    const app = await start("Express", "Asked", 1);
+    const page = await browser.open(app.port);
+    const ask = async () => {
+      await page.fill("#request-path", "/");
+      await page.fill("#request-ip", "127.0.0.1");
+      await page.click("#request [type=submit]");
+    };
+    const row = '#request tr:has(.name:text-is("Asked"))';
+    await ask();
+    await page.waitForSelector(`${row} bdi:text-is("passes")`);
+    await ask();
+    await page.waitForSelector(`${row} td:text-is("0 of 1")`);
+    await app.send(1);
+    await ask();
+    await page.waitForSelector(`${row} bdi:text("rejects, for")`);
+    expect(await page.textContent("#request .said")).toMatch(/^GET \/ would be rejected with 429 by .*Asked/);
+    await page.close();
+    await app.close();
+  });
+
   it("says when the app is gone, and when it is back", async () => {
     const app = await start("Express", "Gone", 1);
     const page = await browser.open(app.port);
@@ -238,7 +259,7 @@ describe("the page of an app with hostile names and keys", () => {
 
   it("leads the keyboard to every control, in order", async () => {
     await page.focus(".skip");
-    const controls = await page.$$eval("a, button, select, summary, input, [tabindex='0']", (all) =>
+    const controls = await page.$$eval("a, button, select, summary, input, textarea, [tabindex='0']", (all) =>
       all
         .filter(
           (control) => control.checkVisibility() && !(control instanceof HTMLInputElement && control.type === "radio" && !control.checked),

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type History, wholeRequests } from "../../src/contract.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
 import { keyOf } from "../../src/page/sections/lookup.js";
+import { queryOf } from "../../src/page/sections/request.js";
 
 // What the page works out without a browser.
 
@@ -57,6 +58,11 @@ it("reads a list of parts as a key of several parts, and all else as a key", () 
   expect(keyOf('["203.0.113.7", "ada"]')).toEqual({ key: ["203.0.113.7", "ada"] });
   expect(keyOf("[unclosed")).toEqual({ key: "[unclosed" });
   expect(keyOf("[]")).toEqual({ key: "[]" });
+});
+
+it("reads headers and keys line by line, and leaves out what is empty", () => {
+  const typed = { method: "POST", path: " /posts ", ip: "", plan: "", headers: "X-Key: a:b\n\nbroken", keys: "user=4=2" };
+  expect(queryOf(typed)).toEqual({ method: "POST", path: "/posts", headers: { "X-Key": "a:b" }, keys: { user: "4=2" } });
 });
 
 describe("a minute's history", () => {

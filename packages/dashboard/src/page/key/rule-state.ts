@@ -1,5 +1,5 @@
-import { foreign, h } from "@floodgate/pages/dom";
-import { count, duration, moment } from "@floodgate/pages/format";
+import { foreign, h, visible } from "@floodgate/pages/dom";
+import { count, duration, moment, plural } from "@floodgate/pages/format";
 import type { KeyRuleState } from "../../contract.js";
 import { showState } from "./state.js";
 
@@ -11,6 +11,7 @@ export function describe(state: KeyRuleState, nowMs: number): Node[] {
     ...(state.states?.length === 1 ? state.states.map((each) => h("p", { class: "policy quiet" }, foreign(each.policy))) : []),
     until(state.ban, "Banned after repeated rejections", at),
     until(state.block, "Blocked by hand", at),
+    history(state, at),
     state.decision === undefined ? undefined : verdict(state, state.decision),
     ...(state.states ?? []).flatMap((each, _, all) => [
       all.length > 1 ? h("p", { class: "policy quiet" }, foreign(each.policy)) : undefined,
@@ -28,6 +29,21 @@ const until = (end: { readonly untilMs: number } | undefined, words: string, now
         h("strong", {}, `${words}`),
         ` until ${moment(end.untilMs, nowMs)}, for ${duration(end.untilMs - nowMs)} more.`,
       );
+
+/** What a person on call asks next: how often it was rejected, and what it was granted. */
+function history({ rejections, grant }: KeyRuleState, nowMs: number): HTMLElement | undefined {
+  const facts = [
+    rejections === undefined ? undefined : rejectionWords(rejections, nowMs),
+    grant === undefined ? undefined : `plan ${visible(grant.plan, 60)} granted until ${moment(grant.untilMs, nowMs)}`,
+  ].filter((fact) => fact !== undefined);
+  return facts.length === 0 ? undefined : h("p", { class: "history small quiet" }, facts.join(" · "));
+}
+
+function rejectionWords({ count: most, error, sinceMs }: NonNullable<KeyRuleState["rejections"]>, nowMs: number): string {
+  const least = most - error;
+  const number = most === 0 ? "no rejection" : error === 0 ? plural(most, "rejection") : `${count(least)} to ${plural(most, "rejection")}`;
+  return `${number} in the last ${duration(Math.max(1000, nowMs - sinceMs))}`;
+}
 
 function verdict(state: KeyRuleState, decision: NonNullable<KeyRuleState["decision"]>): HTMLElement {
   const { allowed, remaining, limit, retryAfterMs, resetAfterMs, delayMs } = decision;

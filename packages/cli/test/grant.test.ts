@@ -1,0 +1,118 @@
+import { readFileSync } from "node:fs";
+import { rateLimit } from "@floodgate/express";
+import { redisRules } from "@floodgate/rules";
+import { redisStore } from "@floodgate/store-redis";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import express from "express";
+import { Redis } from "ioredis";
+import supertest from "supertest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { floodgate } from "./command.js";
+import { tempFolder } from "./files.js";
+
+const { write } = tempFolder();
+const text = `rules:
+  # what users write
+  - { name: posts, key: "header:x-user", policy: { algorithm: fixed-window, limit: 1, window: 1h }, plans: { pro: { limit: 4 } }, grants: [] }
+  - { name: pairs, match: { path: /pairs }, key: [ip, "header:x-user"], limit: 9, window: 1h, ban: { after: 3, within: 1h, for: 1d } }
+`;
+
+let server: RedisServer;
+let redis: Redis;
+let url: string;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port, server.host);
+  url = `redis://${server.host}:${server.port}`;
+});
+beforeEach(() => redis.flushall());
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+const run = (...args: string[]) => floodgate([...args, "--redis", url]);
+
+describe("floodgate grant and revoke", () => {
+  it("change what a running app lets a key do, and why says so", async () => {
+    await run("push", write("limits.yaml", text));
+    const rules = await redisRules(redis, "floodgate:rules");
+    const limit = rateLimit({ rules, store: redisStore(redis, { denyCache: false }), timeoutMs: 10_000 });
+    try {
+      const client = supertest(express().use(limit, (_req, res) => void res.end()));
+      const status = async () => (await client.get("/").set("x-user", "42")).status;
+      expect([await status(), await status()]).toEqual([200, 429]);
+      expect((await run("why", "--key", "42")).out).toMatch(/posts.*floodgate grant --rule posts --key 42 --plan pro --for 30d/);
+
+      const { code, out } = await run("grant", "--rule", "posts", "--key", "42", "--plan", "pro", "--for", "30d");
+      expect({ code, out }).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^posts, key 42: plan pro until .*\nfloodgate:rules: version 2\n$/),
+      });
+      await expect.poll(() => rules.version).toBe("2");
+      expect([await status(), await status(), await status(), await status()]).toEqual([200, 200, 200, 429]);
+      expect((await run("why", "--key", "42")).out).toMatch(
+        /^42: its next request is rejected by posts\n(?:.*\n)* *posts +42 +limited +4 of 4 /m,
+      );
+      const told = JSON.parse((await run("status", "--rule", "posts", "--key", "42", "--json")).out);
+      expect(told).toMatchObject({ grant: { plan: "pro" } });
+      expect((await run("status", "--rule", "posts", "--key", "42")).out).toMatch(
+        /^posts, key 42: blocked\n(?:.*\n)* {2}granted: plan pro until /,
+      );
+
+      expect(JSON.parse((await run("revoke", "--rule", "posts", "--key", "42", "--json")).out)).toEqual({
+        rule: "posts",
+        key: "42",
+        plan: null,
+        until: null,
+        rulesKey: "floodgate:rules",
+        version: "3",
+      });
+      await expect.poll(() => rules.current.rules[0]?.grants).toEqual([]);
+      expect(await status()).toBe(429);
+    } finally {
+      limit.close();
+      await rules.close();
+    }
+  });
+
+  it("write a file, and keep its comments", async () => {
+    const file = write("own.yaml", text);
+    const { out } = await run("grant", "--rule", "posts", "--key", "42", "--plan", "pro", "--until", "2100-01-31", "--file", file);
+    expect(out).toMatch(/^posts, key 42: plan pro until 2100-01-31 .*\n.*own\.yaml is written\n$/);
+    expect(readFileSync(file, "utf8")).toContain("# what users write\n");
+    expect(readFileSync(file, "utf8")).toContain('grants: [ { key: "42", plan: pro, until: 2100-01-31 } ]');
+  });
+
+  it.each<[string, string[], string]>([
+    ["no plan", ["--until", "2100-01-31"], "say which plan the key has"],
+    ["no end", ["--plan", "pro"], "say when it ends"],
+    ["two ends", ["--plan", "pro", "--until", "2100-01-31", "--for", "1d"], "say when it ends"],
+    ["an end without a zone", ["--plan", "pro", "--until", "2100-01-31T10:00"], "It must be a date, or a time with its zone"],
+    ["an unknown plan", ["--plan", "gold", "--until", "2100-01-31"], 'must be one of the rule\'s plans (pro), but was "gold"'],
+    ["a limit in code", ["--plan", "pro", "--until", "2100-01-31", "--policy", "1/1m"], "a limit that is defined in code has no grants"],
+  ])("refuse %s", async (_case, args, message) => {
+    await run("push", write("limits.yaml", text));
+    const { code, err } = await run("grant", "--rule", "posts", "--key", "42", ...args);
+    expect(code).not.toBe(0);
+    expect(err).toContain(message);
+  });
+});
+
+it("why shows the rejections that count towards a ban", async () => {
+  const store = redisStore(redis, { denyCache: false });
+  const file = write("bans.yaml", text.replace("limit: 9", "limit: 1"));
+  const { fileRules } = await import("@floodgate/rules");
+  const rules = await fileRules(file);
+  const limit = rateLimit({ rules, store, timeoutMs: 10_000, clientIp: () => "203.0.113.9" });
+  try {
+    const client = supertest(express().use(limit, (_req, res) => void res.end()));
+    for (let i = 0; i < 3; i++) await client.get("/pairs").set("x-user", `user ${i % 1}`);
+    const { out } = await run("why", "--ip", "203.0.113.9", "--file", file);
+    expect(out.replace(/ {2,}/g, "  ")).toContain("of 3 rejections within 1h for a ban");
+    expect(out).toContain("floodgate reset --rule pairs --key 203.0.113.9 --key 'user 0'");
+  } finally {
+    limit.close();
+    await rules.close();
+  }
+});

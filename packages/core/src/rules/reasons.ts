@@ -1,0 +1,150 @@
+import { describePolicy } from "../algorithms/registry.js";
+import { blockOf } from "../decide/blocks.js";
+import type { Decision } from "../decide/decision.js";
+import { formatDuration } from "../support/duration.js";
+import { FloodgateError } from "../support/errors.js";
+import type { RuleCheck } from "./compiled-rule.js";
+import type { Explanation, Misfit } from "./explain.js";
+import type { PlainRule } from "./rule.js";
+
+/** What a rule says of a request now. `decision`: what a request of cost 1 would get. `unknown`: only a real request can tell. */
+export type Reason = { readonly rule: string; readonly shadow: boolean } & (
+  | { readonly says: "counts"; readonly key: string; readonly cost: number; readonly decision: Decision }
+  | { readonly says: "passes" | "missing-key" | "ambiguous-path" | "fails" | "overruled" | "unknown"; readonly why: string }
+);
+type Counted = Extract<Reason, { says: "counts" }>;
+
+/**
+ * Adds to explanations what the store holds. Changes nothing.
+ * @param why why a rule does not count the request.
+ * @param peek reads what a request of cost 1 would get.
+ */
+export function reasonsOf<Req>(
+  explanations: readonly Explanation<Req>[],
+  why: (explanation: Exclude<Explanation<Req>, { says: "counts" }>, index: number) => string,
+  peek: (check: RuleCheck<Req>) => Decision | PromiseLike<Decision>,
+): Promise<Reason[]> {
+  return Promise.all(
+    explanations.map(async (explanation, i): Promise<Reason> => {
+      const { name: rule, shadow } = explanation.rule;
+      if (explanation.says !== "counts") {
+        return { rule, shadow, says: explanation.says === "rejects" ? explanation.because : explanation.says, why: why(explanation, i) };
+      }
+      const { key, cost } = explanation.check;
+      return { rule, shadow, says: "counts", key, cost, decision: await peek(explanation.check) };
+    }),
+  );
+}
+
+export const isCounted = (reason: Reason): reason is Counted => reason.says === "counts";
+
+/** What is used, beside a block or ban. */
+export const usedOf = (decision: Decision): number => (blockOf(decision)?.unblocked ?? decision).used;
+
+const rejects = ({ decision, cost }: Counted): boolean => !decision.allowed || cost > decision.remaining;
+
+/** A waiting time. Above ten seconds it is rounded up to whole seconds. */
+export const waitText = (ms: number): string => formatDuration(ms < 10_000 ? ms : Math.ceil(ms / 1000) * 1000);
+
+/** What one rule says of a request that it counts: `rejects: banned, for 1h`. */
+export function saysText(reason: Counted): string {
+  const { decision, cost, shadow } = reason;
+  if (!rejects(reason)) return "passes";
+  const verb = shadow ? "would reject (shadow)" : "rejects";
+  const why = decision.blocked === undefined ? "" : decision.blocked.kind === "ban" ? ": banned" : ": blocked";
+  if (decision.allowed) return `${verb}: ${decision.remaining} left for a cost of ${cost}`;
+  const ms = decision.retryAfterMs;
+  return `${verb}${why}, ${ms === Number.POSITIVE_INFINITY ? "for ever" : `for ${waitText(ms)}`}`;
+}
+
+const named = (reasons: readonly Reason[], said: Reason["says"]): string =>
+  reasons
+    .filter(({ says }) => says === said)
+    .map(({ rule }) => rule)
+    .join(", ");
+
+/** What the client would get. */
+export function verdictOf(reasons: readonly Reason[]): string {
+  const unreadable = named(reasons, "ambiguous-path");
+  if (unreadable !== "") return `would be rejected with 400 by ${unreadable}, because servers read its path in different ways`;
+  const failing = reasons.find(({ says, shadow }) => says === "fails" && !shadow);
+  if (failing !== undefined) return `the app would fail with 500, because of ${failing.rule}`;
+  const keyless = named(reasons, "missing-key");
+  if (keyless !== "") return `would be rejected with 429 by ${keyless}, because its key is missing`;
+  const limiting = reasons.filter(isCounted).filter((reason) => !reason.shadow && rejects(reason));
+  const unknown = named(
+    reasons.filter(({ shadow }) => !shadow),
+    "unknown",
+  );
+  if (limiting.length === 0) return unknown === "" ? "would pass" : `would pass, unless ${unknown} rejects it`;
+  const waitMs = Math.max(...limiting.map(({ decision }) => decision.retryAfterMs));
+  const after = waitMs === 0 ? "" : waitMs === Number.POSITIVE_INFINITY ? ", for ever" : `. It would pass in ${waitText(waitMs)}`;
+  return `would be rejected with 429 by ${limiting.map(({ rule }) => rule).join(", ")}${after}`;
+}
+
+/** What JSON shows of a reason: durations in milliseconds, times in milliseconds since the epoch. */
+export function reasonJson(reason: Reason): object {
+  const { rule, shadow, says } = reason;
+  const mode = shadow ? "shadow" : "enforce";
+  if (!isCounted(reason)) return { rule, mode, says, why: reason.why };
+  const { key, cost, decision } = reason;
+  const { policy, limit, remaining, retryAfterMs, resetAfterMs } = decision;
+  const numbers = { limit, used: usedOf(decision), remaining, retryAfterMs, resetAfterMs, blocked: decision.blocked ?? null };
+  const policyText = `${describePolicy(policy)}, ${policy.algorithm}`;
+  return { rule, mode, says: rejects(reason) ? "limited" : "counts", key, cost, policy: policyText, ...numbers };
+}
+
+/** The parts of a rule that say what it counts. */
+type RuleTerms = Pick<PlainRule, "match" | "mode">;
+
+/**
+ * Why a rule does not count a request.
+ * @param hint how a request is given the rule's key.
+ */
+export function whyNot<Req>(
+  rule: RuleTerms,
+  explanation: Exclude<Explanation<Req>, { says: "counts" }>,
+  hint: (error?: unknown) => string,
+): string {
+  switch (explanation.says) {
+    case "passes":
+      return misfits[explanation.because](rule, hint);
+    case "rejects":
+      if (explanation.because === "ambiguous-path")
+        return "servers read this path in different ways: rejected with 400 (ambiguousPath: reject)";
+      return `no key (${hint()}): rejected with 429 (onMissingKey: reject)`;
+    case "fails":
+      return errorText(explanation.error, hint);
+    case "overruled":
+      return `${explanation.by.name} decides for the whole request`;
+    case "unknown":
+      return `its \`${explanation.because}\` is a function of the request, which only a real request can answer`;
+  }
+}
+
+const misfits: Readonly<Record<Misfit, (rule: RuleTerms, hint: () => string) => string>> = {
+  method: ({ match }) => `method: the rule matches ${[match?.method].flat().join(", ")}`,
+  path: ({ match }) => `path: the rule matches ${[match?.path].flat().join(", ")}`,
+  header: ({ match }) =>
+    `header: the rule matches ${Object.entries(match?.header ?? {})
+      .map(headerWords)
+      .join(", ")}`,
+  descriptor: () => "descriptor: the rule matches descriptors of Envoy's rate limit service",
+  exempt: () => "exempt",
+  free: () => "its cost is 0",
+  "no-match": () => "its match function says no",
+  "shadow-fault": () => "it fails, and the request passes (mode: shadow)",
+  "no-key": ({ mode }, hint) => `no key (${hint()}): not counted (${mode === "shadow" ? "mode: shadow" : "onMissingKey: skip"})`,
+};
+
+function headerWords([name, value]: [string, string | readonly string[] | boolean]): string {
+  if (typeof value === "boolean") return value ? `any ${name}` : `no ${name}`;
+  return `${name}: ${[value].flat().join(" or ")}`;
+}
+
+function errorText(error: unknown, hint: (error: unknown) => string): string {
+  const { code, message } = error as FloodgateError;
+  const missing =
+    error instanceof FloodgateError && ["FLOODGATE_MISSING_KEY", "FLOODGATE_NO_CLIENT_IP", "FLOODGATE_NO_ROUTE"].includes(code);
+  return missing ? `no key (${hint(error)}): the app fails with ${code}` : message;
+}

@@ -1,0 +1,103 @@
+import { fill, foreign, h, say } from "@floodgate/pages/dom";
+import { count } from "@floodgate/pages/format";
+import type { RequestQuery, RequestReason } from "../../contract.js";
+import { askRequest } from "../api.js";
+import { card, type Section } from "./section.js";
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+/** Asks what each rule would say of a request. Nothing is charged. */
+export function request(): Section {
+  const { card: element, head } = card("request", "Ask about a request");
+  head.append(h("p", {}, "what each rule would say of it now; nothing is charged"));
+  const method = h("select", { id: "request-method" }, ...methods.map((name) => h("option", {}, name)));
+  const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
+  const path = h("input", { id: "request-path", class: "key", required: true, pattern: "/\\S*", placeholder: "/posts", ...plain });
+  const ip = h("input", { id: "request-ip", class: "key", placeholder: "203.0.113.7", ...plain });
+  const plan = h("input", { id: "request-plan", class: "key", ...plain });
+  const headers = h("textarea", { id: "request-headers", class: "key", rows: 2, placeholder: "x-api-key: abc", spellcheck: "false" });
+  const keys = h("textarea", { id: "request-keys", class: "key", rows: 2, placeholder: "user=42", spellcheck: "false" });
+  const said = h("p", { class: "said", role: "status" });
+  const reasons = h("div", { class: "scroll" });
+  const field = (label: string, control: HTMLElement, css = ""): HTMLElement =>
+    h("div", { class: css }, h("label", { for: control.id }, label), control);
+  const form = h(
+    "form",
+    { class: "ask" },
+    field("Method", method),
+    field("Path", path, "grow"),
+    field("Client address", ip),
+    h("button", { type: "submit", class: "primary" }, "Ask"),
+    h(
+      "details",
+      { class: "more" },
+      h("summary", {}, "Headers, keys and plan"),
+      h(
+        "div",
+        { class: "ask" },
+        field("Headers, one a line", headers, "grow"),
+        field("Keys of the app, one a line", keys, "grow"),
+        field("Plan", plan),
+      ),
+    ),
+  );
+  let asked = 0;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const own = ++asked;
+    say(said, "Asking…");
+    fill(reasons);
+    try {
+      const { verdict, rules } = await askRequest(
+        queryOf({ method: method.value, path: path.value, ip: ip.value, plan: plan.value, headers: headers.value, keys: keys.value }),
+      );
+      if (own !== asked) return;
+      fill(said, h("strong", {}, foreign(`${method.value} ${path.value.trim()}`)), " ", foreign(verdict), ".");
+      if (rules.length > 0) fill(reasons, table(rules));
+    } catch (error) {
+      if (own === asked) fill(said, h("span", { class: "bad" }, foreign((error as Error).message)));
+    }
+  });
+  element.append(form, said, reasons);
+  return { element, update: () => undefined };
+}
+
+function table(rules: readonly RequestReason[]): HTMLElement {
+  const row = ({ rule, mode, counts, words, key, policy, used, limit, cost }: RequestReason): HTMLElement =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, foreign(rule, "name"), mode === "shadow" ? h("span", { class: "tag" }, "shadow") : undefined),
+      h("td", { class: counts ? "" : "quiet" }, foreign(words)),
+      h("td", {}, key === undefined ? "" : foreign(key, "key")),
+      h("td", { class: "quiet" }, policy ?? ""),
+      h("td", { class: "number" }, used === undefined || limit === undefined ? "" : `${count(used)} of ${count(limit)}`),
+      h("td", { class: "number" }, cost === undefined ? "" : count(cost)),
+    );
+  const headings = ["Rule", "Says", "Key", "Policy", "Used", "Cost"].map((text) => h("th", { scope: "col" }, text));
+  return h("table", {}, h("thead", {}, h("tr", {}, ...headings)), h("tbody", {}, ...rules.map(row)));
+}
+
+/** What a person typed. */
+export function queryOf(typed: Readonly<Record<"method" | "path" | "ip" | "plan" | "headers" | "keys", string>>): RequestQuery {
+  const { method, path, ip, plan, headers, keys } = typed;
+  return {
+    method,
+    path: path.trim(),
+    ...(ip.trim() !== "" && { ip: ip.trim() }),
+    ...(plan.trim() !== "" && { plan: plan.trim() }),
+    headers: pairsOf(headers, ":"),
+    keys: pairsOf(keys, "="),
+  };
+}
+
+/** The lines with a separator, by what is before it. */
+function pairsOf(text: string, separator: string): Record<string, string> {
+  const lines = text.split("\n").filter((line) => line.indexOf(separator) > 0);
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(separator);
+      return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    }),
+  );
+}

@@ -1,0 +1,60 @@
+import { type AskedRequest, askProcess, isCounted, type Reason, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
+import { policyWords } from "../collect/in-use.js";
+import type { RequestAnswer, RequestReason } from "../contract.js";
+import { textOf } from "../text.js";
+import { Refusal } from "./json.js";
+
+type Body = Record<string, unknown>;
+
+/** Longer texts are no requests that a person describes. */
+const longest = 4000;
+const mostEntries = 50;
+
+/**
+ * What the rules of this process would say of a request.
+ * @param shown a key as it may be shown.
+ * @throws Refusal
+ */
+export async function askRequest(body: Body, shown: (key: string) => string): Promise<RequestAnswer> {
+  const request = requestOf(body);
+  let reasons: Reason[];
+  try {
+    reasons = await askProcess(request);
+  } catch (error) {
+    throw new Refusal(502, "store", `The store failed: ${textOf(error)}`);
+  }
+  return { verdict: verdictOf(reasons), rules: reasons.map((reason) => shownReason(reason, shown)) };
+}
+
+function requestOf({ method = "GET", path, headers, ip, plan, keys }: Body): AskedRequest {
+  if (!isText(method) || !/^[A-Za-z-]{1,40}$/.test(method)) throw invalid("`method` must be a method");
+  if (!isText(path) || !/^\/\S*$/.test(path)) throw invalid("`path` must be a full path");
+  if (ip !== undefined && !isText(ip)) throw invalid("`ip` must be an address");
+  if (plan !== undefined && !isText(plan)) throw invalid("`plan` must be the name of a plan");
+  const lower = Object.entries(texts("headers", headers)).map(([name, value]) => [name.toLowerCase(), value]);
+  return { method: method.toUpperCase(), path, headers: Object.fromEntries(lower), ip, plan, keys: texts("keys", keys) };
+}
+
+function texts(name: string, value: unknown): Record<string, string> {
+  // Without a prototype, because a header may be called constructor.
+  const found: Record<string, string> = Object.create(null);
+  if (value === undefined) return found;
+  const entries = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : undefined;
+  if (entries === undefined || entries.length > mostEntries || !entries.every(([name, text]) => isText(name) && isText(text))) {
+    throw invalid(`\`${name}\` must be an object of at most ${mostEntries} texts`);
+  }
+  return Object.assign(found, value);
+}
+
+const isText = (value: unknown): value is string => typeof value === "string" && value.length <= longest;
+
+const invalid = (what: string): Refusal => new Refusal(400, "invalid", `Invalid body: ${what}.`);
+
+function shownReason(reason: Reason, shown: (key: string) => string): RequestReason {
+  const { rule, shadow } = reason;
+  const mode = shadow ? "shadow" : "enforce";
+  if (!isCounted(reason)) return { rule, mode, counts: false, words: reason.why };
+  const { key, cost, decision } = reason;
+  const numbers = { policy: policyWords(decision.policy), cost, used: usedOf(decision), limit: decision.limit };
+  return { rule, mode, counts: true, words: saysText(reason), key: shown(key), ...numbers };
+}

@@ -1,0 +1,116 @@
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grantPlan, parseRules, pullRules, pushRules, RulesError, redisRules, withGrant } from "../src/index.js";
+import { User } from "./harness.js";
+
+const nowMs = Date.UTC(2026, 0, 1);
+const text = `# limits of the shop
+rules:
+  - name: posts # what users write
+    key: user
+    limit: 1
+    window: 1h
+    plans: { pro: { limit: 5 } }
+
+  - { name: pairs, key: [ ip, user ], limit: 1, window: 1h, plans: { pro: { limit: 5 } } }
+`;
+const pro = { plan: "pro", until: "2027-01-31" };
+const ann = { rule: "posts", key: "ann", grant: pro };
+const grantsOf = (changed: string, rule = 0) => parseRules(changed).rules[rule]?.grants;
+
+describe("a grant in the text of rules", () => {
+  it("is added without a change to what people wrote", () => {
+    const changed = withGrant(text, ann, nowMs);
+    expect(changed).toBe(
+      text.replace("{ limit: 5 } }\n\n", "{ limit: 5 } }\n    grants:\n      - key: ann\n        plan: pro\n        until: 2027-01-31\n\n"),
+    );
+    expect(grantsOf(changed)).toEqual([{ key: "ann", ...pro }]);
+    const inFlow = withGrant(text, { ...ann, rule: "pairs", key: "(203.0.113.9,ann)" }, nowMs);
+    expect(inFlow).toContain("grants: [ { key: [ 203.0.113.9, ann ], plan: pro, until: 2027-01-31 } ] }");
+    expect(grantsOf(inFlow, 1)).toEqual([{ key: ["203.0.113.9", "ann"], ...pro }]);
+  });
+
+  it("replaces the earlier one of its key, and those that are over", () => {
+    let changed = text;
+    for (const [key, until] of [
+      ["ann", "2026-02-01"],
+      ["bob", "2026-01-02"],
+      ["cy", "2026-03-01"],
+      ["ann", "2026-04-01"],
+    ] as const)
+      changed = withGrant(changed, { ...ann, key, grant: { plan: "pro", until } }, key === "ann" ? Date.UTC(2026, 0, 3) : nowMs);
+    expect(grantsOf(changed)).toEqual([
+      { key: "cy", plan: "pro", until: "2026-03-01" },
+      { key: "ann", plan: "pro", until: "2026-04-01" },
+    ]);
+  });
+
+  it("is removed without a plan, and the list stays, so that the rule may keep a plan that no request has", () => {
+    expect(grantsOf(withGrant(withGrant(text, ann, nowMs), { ...ann, grant: undefined }, nowMs))).toEqual([]);
+  });
+
+  it("is written into JSON as JSON", () => {
+    const changed = withGrant(JSON.stringify(parseRules(text)), ann, nowMs);
+    expect(JSON.parse(changed).rules[0].grants).toEqual([{ key: "ann", ...pro }]);
+  });
+
+  it("tells keys of one text apart from those of another type", () => {
+    const written = text.replace("    plans:", "    grants: [{ key: 42, plan: pro, until: 2027-01-31 }]\n    plans:");
+    expect(grantsOf(withGrant(written, { ...ann, key: "42" }, nowMs))).toEqual([{ key: "42", ...pro }]);
+  });
+
+  it("needs a rule that exists, and a key that is known", () => {
+    expect(() => withGrant(text, { ...ann, rule: "none" }, nowMs)).toThrow('There is no rule "none"');
+    expect(() => withGrant(text, { ...ann, key: `\\#${"0".repeat(64)}` }, nowMs)).toThrow("only the hash");
+  });
+});
+
+describe("a grant in Redis", () => {
+  let server: RedisServer;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.port, server.host);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+
+  it("is in force in the process that granted it when the call resolves, and in the others soon", async () => {
+    await pushRules(redis, "live", text);
+    const [here, there] = [await redisRules(redis, "live"), await redisRules(redis, "live")];
+    try {
+      const user = new User();
+      here.subscribe(user);
+      await here.grant?.({ ...ann, by: "eve" });
+      expect(here.current.rules[0]?.grants).toEqual([{ key: "ann", ...pro }]);
+      expect(user.events).toContainEqual({ type: "granted", name: "posts", key: "ann", ...pro, by: "eve" });
+      await expect.poll(() => there.current.rules[0]?.grants).toEqual([{ key: "ann", ...pro }]);
+    } finally {
+      await Promise.all([here.close(), there.close()]);
+    }
+  });
+
+  it("is not lost to others that are written at the same moment", async () => {
+    await pushRules(redis, "many", text);
+    await Promise.all(["a", "b", "c", "d"].map((key) => grantPlan(redis, "many", { ...ann, key })));
+    const { text: stored = "", version } = (await pullRules(redis, "many")) ?? {};
+    expect(
+      grantsOf(stored)
+        ?.map(({ key }) => key)
+        .sort(),
+    ).toEqual(["a", "b", "c", "d"]);
+    expect(version).toBe("5");
+  });
+
+  it("is refused with the place in the text if the rule has no such plan, and changes nothing", async () => {
+    await pushRules(redis, "bad", text);
+    const wrong = grantPlan(redis, "bad", { ...ann, grant: { ...pro, plan: "gold" } });
+    await expect(wrong).rejects.toThrow(RulesError);
+    await expect(wrong).rejects.toThrow(/one of the rule's plans \(pro\), but was "gold"/);
+    expect(await pullRules(redis, "bad")).toEqual({ text, version: "1" });
+    await expect(grantPlan(redis, "none", ann)).rejects.toMatchObject({ code: "FLOODGATE_RULES_UNAVAILABLE" });
+  });
+});
