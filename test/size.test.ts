@@ -10,13 +10,13 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 62.2],
-  ["fastify", "rateLimit", 61.9],
-  ["koa", "rateLimit", 62.4],
-  ["hono", "rateLimit", 61.8],
-  ["node", "rateLimit", 61.5],
-  ["fetch", "rateLimit", 62],
-  ["store-redis", "redisStore", 45],
+  ["express", "rateLimit", 61.9],
+  ["fastify", "rateLimit", 61.8],
+  ["koa", "rateLimit", 62],
+  ["hono", "rateLimit", 61.5],
+  ["node", "rateLimit", 61.1],
+  ["fetch", "rateLimit", 61.6],
+  ["store-redis", "redisStore", 45.5],
   ["rules", "fileRules", 85.3],
   ["core", "createLimiter", 31.8],
   ["core", "fixedWindow", 4.1],

@@ -11,7 +11,7 @@ export { renewSlots } from "./limits/renew.js";
 export { leaveSlots } from "./limits/slots.js";
 export type { LimitAnswer } from "./middleware/limit-for.js";
 export { type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
-export { withFaults } from "./support/faults.js";
+export { withFaults } from "./support/errors.js";
 
 // Its options
 export type { RateLimitOptions } from "./middleware/rate-limit-options.js";
