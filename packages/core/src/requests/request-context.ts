@@ -1,7 +1,6 @@
 import type { Decision } from "../decide/decision.js";
 import type { RequestEvent } from "../events/events.js";
 import type { Key } from "../limits/key.js";
-import type { Header } from "../responses/headers.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, ipKey, parseIp } from "../support/ip.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
@@ -58,7 +57,7 @@ export class RequestContext<Req = unknown> {
   /** The event of the request that this middleware has emitted. */
   declare emitted: RequestEvent | undefined;
   /** A header that a listener adds to the response. It must be set before the listener awaits anything. */
-  declare extraHeader: Header | undefined;
+  declare extraHeader: { readonly name: string; readonly value: string; readonly list: boolean } | undefined;
   declare readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
