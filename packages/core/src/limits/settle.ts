@@ -6,7 +6,7 @@ import type { Limit } from "../decide/limit.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise, type Promised } from "../support/promises.js";
+import { andThen, attempt, type Promised } from "../support/promises.js";
 import { isSlot } from "./slots.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
@@ -106,12 +106,7 @@ export function settleCharge(
   };
   const settle = (): number | PromiseLike<number> =>
     (charge.settler ?? guard).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, real);
-  try {
-    const answer = renewing === undefined ? settle() : renewing.then(settle, settle);
-    return isPromise(answer) ? answer.then(undefined, failed) : answer;
-  } catch (error) {
-    return failed(error);
-  }
+  return attempt(() => (renewing === undefined ? settle() : renewing.then(settle, settle)), failed);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundWhen } from "../rules/refund-when.js";
 import { reasonOf, shown } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
-import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 
 /**
@@ -65,17 +65,12 @@ class RealCosts<Req> {
 }
 
 /** Whether to refund by this status; false if `refundWhen` fails. */
-function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): boolean | Promise<boolean> {
+function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): Promised<boolean> {
   const fault = (error: unknown): boolean => {
     failed("refund-failed", undefined, client, error);
     return false;
   };
-  try {
-    const answer: Promised<unknown> = refundWhen(status);
-    return isPromise(answer) ? Promise.resolve(answer).then(refunds).catch(fault) : refunds(answer);
-  } catch (error) {
-    return fault(error);
-  }
+  return attempt(() => andThen<unknown, boolean>(refundWhen(status), refunds), fault);
 }
 
 function refunds(answer: unknown): boolean {

@@ -13,7 +13,7 @@ import { type Duration, durationText, parseDuration } from "../support/duration.
 import { inside } from "../support/errors.js";
 import { NewestMap } from "../support/newest-map.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
-import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { allOf, andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 
 /** Bans a key for a while after repeated rejections. */
@@ -66,12 +66,7 @@ export class Ban {
       this.#known.end(key, undefined);
       throw error;
     };
-    try {
-      const counted = this.#countRejection(guard, key);
-      return isPromise(counted) ? counted.then(undefined, failed) : counted;
-    } catch (error) {
-      return failed(error);
-    }
+    return attempt(() => this.#countRejection(guard, key), failed);
   }
 
   #countRejection(guard: Guard, key: string): Promised<Blocked | undefined> {
@@ -136,15 +131,9 @@ function countRejection(
     failed(error);
     return decision;
   };
-  let counted: Promised<Decision>;
-  try {
-    counted = andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount);
-  } catch (error) {
-    return fault(error);
-  }
+  const counted = attempt(() => andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount), fault);
   if (!isPromise(counted)) return counted;
-  const settled = counted.then(undefined, fault);
-  return waits ? guard.atMost(msUntil(deadlineMs), settled).then(undefined, () => decision) : decision;
+  return waits ? guard.atMost(msUntil(deadlineMs), counted).then(undefined, () => decision) : decision;
 }
 
 /** What this process knows about the rejections of a key. */

@@ -11,7 +11,7 @@ import { noClientIp, type RequestContext } from "../requests/request-context.js"
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
-import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import { abandon, andThen, attempt, isPromise, type Promised } from "../support/promises.js";
 import { Ban } from "./bans.js";
 import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
@@ -201,12 +201,10 @@ export class CompiledRule<Req> implements Counted {
   /** What this rule asks for a request that its match fits. A shadow rule never fails a request. */
   ask(context: RequestContext<Req>): Promised<Asked<Req>> {
     if (!this.shadow) return this.#isPlain ? this.#askFor(context) : this.#ask(context);
-    try {
-      const asked = this.#ask(context);
-      return isPromise(asked) ? asked.then(undefined, (error) => this.#shadowFault(error)) : asked;
-    } catch (error) {
-      return this.#shadowFault(error);
-    }
+    return attempt<Asked<Req>>(
+      () => this.#ask(context),
+      (error) => this.#shadowFault(error),
+    );
   }
 
   #ask(context: RequestContext<Req>): Promised<Asked<Req>> {

@@ -1,4 +1,4 @@
-import { isPromise } from "./promises.js";
+import { attempt } from "./promises.js";
 
 /** Identifies the kind of error. Codes do not change between releases. */
 export type ErrorCode =
@@ -111,10 +111,5 @@ export function throwFault(reason: unknown): never {
 
 /** Runs a function of the app. What it throws or rejects with becomes an error object. */
 export function withFaults<T>(run: () => T): T {
-  try {
-    const result = run();
-    return isPromise(result) ? (result.then(undefined, throwFault) as T) : result;
-  } catch (reason) {
-    throwFault(reason);
-  }
+  return attempt<T>(run, throwFault) as T;
 }

@@ -20,16 +20,21 @@ export function abandon(values: readonly unknown[]): void {
   for (const value of values) if (isPromise(value)) value.then(undefined, () => undefined);
 }
 
+/** Does work that may fail, now or later. After a failure the result is that of `onError`, which may throw another error. */
+export function attempt<T>(work: () => Promised<T>, onError: (error: unknown) => T): Promised<T> {
+  try {
+    const done = work();
+    return isPromise(done) ? done.then(undefined, onError) : done;
+  } catch (error) {
+    return onError(error);
+  }
+}
+
 /**
  * Does work that no request waits for. Failures go to `onError`.
  * @returns a promise if the work is not done yet.
  */
 export function runInBackground(work: () => unknown, onError: (error: unknown) => void): PromiseLike<unknown> | undefined {
-  try {
-    const done = work();
-    return isPromise(done) ? done.then(undefined, onError) : undefined;
-  } catch (error) {
-    onError(error);
-    return undefined;
-  }
+  const done = attempt<unknown>(work, onError);
+  return isPromise(done) ? done : undefined;
 }
