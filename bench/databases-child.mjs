@@ -41,7 +41,8 @@ const subjects = {
     };
   },
   async "rate-limiter-flexible"({ pool, Peer }) {
-    const options = { storeClient: pool, dbName: "test", tableName: "peer", points: limit, duration: 3600 };
+    // It takes the pool with callbacks.
+    const options = { storeClient: pool.pool ?? pool, dbName: "test", tableName: "peer", points: limit, duration: 3600 };
     const limiter = await new Promise((resolve, reject) => {
       const made = new Peer(options, (error) => (error ? reject(error) : resolve(made)));
     });
