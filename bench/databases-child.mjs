@@ -1,5 +1,6 @@
 // One subject of `databases`: decides as often as it can, with so many decisions in flight at a time.
-import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PostgresStore } from "@acpr/rate-limit-postgresql";
 import { createLimiter, slidingWindowCounter } from "@floodgate/core";
 import { databaseStore } from "@floodgate/store-database";
 import { mysql, mysqlMigration } from "@floodgate/store-database/mysql";
@@ -8,6 +9,7 @@ import { createPool } from "mysql2/promise";
 import { Pool } from "pg";
 import { RateLimiterMySQL, RateLimiterPostgres } from "rate-limiter-flexible";
 import { serve } from "./lib/child.mjs";
+import { askInFlight } from "./lib/in-flight.mjs";
 
 const [database, subject, port] = process.argv.slice(2);
 /** No request is rejected: a rejection would be cheaper. */
@@ -45,18 +47,19 @@ const subjects = {
     });
     return (key) => limiter.consume(key);
   },
+  async "express-rate-limit"({ pool }) {
+    const store = new PostgresStore({ host, port: Number(port), user: "postgres", max: 10 }, "bench");
+    store.init({ windowMs: 3_600_000 });
+    // It makes its functions by itself, and says not when.
+    const isMade = async () => (await pool.query("SELECT to_regproc('rate_limit.agg_increment') AS made")).rows[0].made !== null;
+    while (!(await isMade())) await sleep(100);
+    return (key) => store.increment(key);
+  },
 };
 
 const ask = await subjects[subject](databases[database]);
 
-serve(async ({ inFlight, seconds, keys }) => {
-  let asked = 0;
-  const startMs = performance.now();
-  const startCpu = process.cpuUsage();
-  const askInTurn = async () => {
-    while (performance.now() - startMs < seconds * 1000) await ask(`key-${asked++ % keys}`);
-  };
-  await Promise.all(Array.from({ length: inFlight }, askInTurn));
-  const { user, system } = process.cpuUsage(startCpu);
-  return { perSecond: (asked / (performance.now() - startMs)) * 1000, cpuUs: (user + system) / asked };
+serve(async (question) => {
+  const { asked, cpu, perSecond } = await askInFlight(ask, question);
+  return { perSecond, cpuUs: cpu / asked };
 });

@@ -2,24 +2,29 @@ import { startMariadb, startPostgres } from "@floodgate/test-servers";
 import { Child, withChildren } from "./lib/child.mjs";
 import { median, medianRatio, progress, table } from "./lib/report.mjs";
 
-const starts = { Postgres: startPostgres, MariaDB: startMariadb };
-const [floor, ours, peer] = ["SELECT 1", "Floodgate", "rate-limiter-flexible"];
-const names = [floor, ours, peer];
+const ours = "Floodgate";
+const databaseKinds = {
+  Postgres: { start: startPostgres, names: ["SELECT 1", ours, "rate-limiter-flexible", "express-rate-limit"] },
+  MariaDB: { start: startMariadb, names: ["SELECT 1", ours, "rate-limiter-flexible"] },
+  cluster: { names: ["a message and its answer", ours, "rate-limiter-flexible", "express-rate-limit"] },
+};
 
-/** Decisions in Postgres and MariaDB, each subject in a process of its own, in turn. */
+/** Decisions in Postgres and MariaDB and in the primary of `node:cluster`, each subject in a process of its own, in turn. */
 export async function databases({ rounds, seconds, inFlight, only }) {
   const tables = [];
-  for (const [database, start] of Object.entries(starts)) {
+  for (const [database, { start, names }] of Object.entries(databaseKinds)) {
     if (only !== undefined && database !== only) continue;
-    const server = await start();
+    const server = await start?.();
     try {
-      const children = names.map((name) => new Child("databases-child.mjs", [database, name, server.port]));
+      const children = names.map((name) =>
+        server === undefined ? new Child("cluster-child.mjs", [name]) : new Child("databases-child.mjs", [database, name, server.port]),
+      );
       await withChildren(children, async () => {
         for (const keys of [1, 1000]) {
           const rows = [];
           for (const level of inFlight) {
             const results = Object.fromEntries(names.map((name) => [name, []]));
-            for (const child of children) await child.ask({ inFlight: level, seconds: 0.5, keys });
+            for (const child of children) await child.ask({ inFlight: level, seconds: 2, keys });
             for (let round = 1; round <= rounds; round++) {
               progress(`databases: ${database}, ${keys} keys, ${level} in flight, round ${round} of ${rounds}`);
               for (const [i, child] of children.entries()) results[names[i]].push(await child.ask({ inFlight: level, seconds, keys }));
@@ -36,7 +41,7 @@ export async function databases({ rounds, seconds, inFlight, only }) {
         }
       });
     } finally {
-      await server.stop();
+      await server?.stop();
     }
   }
   progress("");

@@ -53,7 +53,7 @@ const parts = {
     ({ rounds = 5, seconds = 1, inFlight, only, beside }) => redis({ rounds, seconds, inFlight, only, beside }),
   ],
   databases: [
-    "one decision in Postgres and MariaDB, on servers of their own, against SELECT 1 and another library",
+    "one decision in Postgres, MariaDB and the primary of a cluster, against SELECT 1 or a message, and other libraries",
     ({ rounds = 3, seconds = 1, inFlight = [1, 64, 512], only }) => databases({ rounds, seconds, inFlight, only }),
   ],
   "redis-script": [

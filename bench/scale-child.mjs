@@ -8,8 +8,8 @@ import { serve } from "./lib/child.mjs";
 const [port] = process.argv.slice(2).map(Number);
 /** One step of the virtual clock. */
 const tickMs = 0.1;
-/** What a command costs the server, and each further decision in it. `npm run bench -- redis-script` measures it. */
-const [commandMs, furtherMs] = [0.012, 0.004];
+/** What a decision alone costs the server, a command of several, and each key in it. `npm run bench -- redis-script` measures the first one. */
+const [aloneMs, severalMs, keyMs] = [0.012, 0.02, 0.004];
 
 const redis = new Redis(port);
 await redis.ping();
@@ -37,7 +37,7 @@ globalThis.clearTimeout = (timer) => {
 };
 
 // After the clock, so that no module keeps the real one.
-const { createLimiter, fixedWindow } = await import("@floodgate/core");
+const { createLimiter, fixedWindow, tokenBucket } = await import("@floodgate/core");
 const { redisStore } = await import("@floodgate/store-redis");
 
 /** The same numbers each time. */
@@ -81,8 +81,9 @@ class Server {
     redis.mset("virtual:s", Math.floor(us / 1e6), "virtual:us", us % 1e6);
     await Promise.all(
       arrived.map(async ({ name, args, backMs, resolve, reject }) => {
-        const decisions = Math.max(1, Number(args[1]));
-        this.#freeMs = Math.max(this.#freeMs, nowMs) + commandMs + (decisions - 1) * furtherMs;
+        const [, keys] = args;
+        // The script of a decision alone has at most five arguments.
+        this.#freeMs = Math.max(this.#freeMs, nowMs) + (args.length <= 6 ? aloneMs : severalMs + Number(keys) * keyMs);
         const arrivesMs = this.#freeMs + backMs;
         try {
           const reply = await this.#reply(name, args);
@@ -121,12 +122,12 @@ function processOf(server, { policy, lease, roundTripMs, timeoutMs }) {
 }
 
 /** @returns commands and decisions of the whole seconds after the first one, what was admitted in each, and the times of decisions. */
-async function simulate({ processes, perSecond, limit, lease, roundTripsMs, timeoutMs = 100, seconds }) {
+async function simulate({ processes, perSecond, limit, bucket = false, lease, roundTripsMs, timeoutMs = 100, seconds }) {
   await redis.flushall();
   agenda.clear();
   nowMs = (Math.floor(nowMs / 1000) + 10) * 1000;
   const server = new Server();
-  const policy = fixedWindow({ limit, window: "1s" });
+  const policy = bucket ? tokenBucket({ capacity: limit, refill: limit, every: "1s" }) : fixedWindow({ limit, window: "1s" });
   const limiters = Array.from({ length: processes }, (_, i) => {
     return processOf(server, { policy, lease, roundTripMs: roundTripsMs[i % roundTripsMs.length], timeoutMs });
   });

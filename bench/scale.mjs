@@ -103,6 +103,7 @@ const scenarios = [
   { processes: 1000, perSecond: 100_000, limit: 200_000, lease: true, roundTripsMs: zone },
   { processes: 1000, perSecond: 100_000, limit: 50_000, lease: false, roundTripsMs: zone },
   { processes: 1000, perSecond: 100_000, limit: 50_000, lease: true, roundTripsMs: zone },
+  { processes: 100, perSecond: 1_000_000, limit: 2_000_000, lease: false, roundTripsMs: zone },
   { processes: 100, perSecond: 1_000_000, limit: 2_000_000, lease: true, roundTripsMs: zone },
   { processes: 1000, perSecond: 1_000_000, limit: 2_000_000, lease: true, roundTripsMs: zone },
   { processes: 1000, perSecond: 100_000, limit: 50_000, lease: false, roundTripsMs: regions, timeoutMs: 500 },
@@ -111,7 +112,7 @@ const scenarios = [
 ];
 
 /** One hot key of many processes, on a virtual clock: see scale-child.mjs. */
-async function simulated(seconds) {
+export async function simulated(seconds) {
   const server = await startRedis();
   try {
     const rows = await withChildren([new Child("scale-child.mjs", [server.port])], async ([child]) => {

@@ -13,7 +13,7 @@ export type { LimitAnswer } from "./middleware/limit-for.js";
 export { contextMiddleware } from "./middleware/context-middleware.js";
 export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
 export { decideRequest, passInTurn, runOnLimited } from "./middleware/node-request.js";
-export { withFaults } from "./support/faults.js";
+export { withFaults } from "./support/errors.js";
 
 // Its options
 export type { RateLimitOptions } from "./middleware/rate-limit-options.js";

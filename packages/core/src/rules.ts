@@ -6,10 +6,9 @@ export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
-export { toPolicy } from "./algorithms/policy.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
-export { algorithms, describePolicy } from "./algorithms/registry.js";
+export { algorithms, describePolicy, toPolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
 export { containEveryAddress } from "./requests/every-address.js";
 export { listenerOf, tellAll } from "./events/listeners.js";
@@ -24,8 +23,7 @@ export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { statusList } from "./rules/refund-when.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
-export { decodeKey, missingKeyText } from "./limits/key.js";
-export { maskKey } from "./limits/mask-key.js";
+export { decodeKey, maskKey, missingKeyText } from "./limits/key.js";
 export { ipKey } from "./support/ip.js";
 
 // For Envoy's rate limit service

@@ -14,7 +14,7 @@ export {
 } from "./decide/store.js";
 export type { Check } from "./decide/limit.js";
 export { createLimit, type Limit, whyNoLease } from "./decide/limit.js";
-export { type Decision, mostRestrictive, passesAll } from "./decide/decision.js";
+export { type Decision, decideAll, type DecideOne, mostRestrictive, passesAll } from "./decide/decision.js";
 export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
@@ -30,9 +30,6 @@ export type { LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
 export type { GcraPolicy } from "./algorithms/gcra.js";
 export type { ConcurrencyPolicy } from "./algorithms/concurrency.js";
 export type { CalendarWindowPolicy } from "./algorithms/calendar-window.js";
-
-// Several limits in one atomic step
-export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";
 
 // Blocks and bans
 export {
@@ -56,9 +53,8 @@ export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from ".
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
-export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
+export { Deadlines, latestMs, msLeft, unblockedMs, type Waiter } from "./failure/deadlines.js";
 export { ServerClock } from "./failure/server-clock.js";
-export { unblockedMs } from "./failure/running-clock.js";
 
 // Failures and events
 // Also in `index.ts`. A store that takes it from here is bundled without the rest of that.

@@ -62,6 +62,8 @@ export interface DatabaseDriver {
    * without spaces (its hash if it is long) and a space, may have 600 characters, and the keys of one call are in one part.
    */
   readonly shardOf?: ((key: string) => string) | undefined;
+  /** The most rows of one change, if there is a bound. Requests that share a limit go in several changes then. */
+  readonly mostKeys?: number | undefined;
   /** Where a request's I/O ends with its response: lets it go on until `work` is done. That of Workers. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */

@@ -118,7 +118,7 @@ export class SwapQueue implements Answered {
       const others = new Set<Batch | undefined>();
       for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
-      if (others.size > 1 || (others.size === 1 && (other === undefined || other.steps.length >= mostSteps))) {
+      if (others.size > 1 || (others.size === 1 && (other === undefined || this.#isFull(other, step)))) {
         waiting.push(step);
         for (const key of step.keys) taken.set(key, undefined);
         continue;
@@ -141,6 +141,11 @@ export class SwapQueue implements Answered {
     if (oldest !== undefined && !this.#isBusy(oldest)) this.#busy.delete(oldest);
     this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
     return next;
+  }
+
+  #isFull({ steps, keys }: Batch, { keys: more }: Step): boolean {
+    const added = more.filter((key) => !keys.has(key)).length;
+    return steps.length >= mostSteps || keys.size + added > (this.#driver.mostKeys ?? Number.POSITIVE_INFINITY);
   }
 
   /** A batch ends with its last step: the database may never answer it. */

@@ -1,22 +1,9 @@
-// A Worker with both drivers. Its stores live as long as its isolate.
-import { env, waitUntil } from "cloudflare:workers";
-import { concurrency, createLimiter, fixedWindow } from "@floodgate/core";
+// Answers the questions of `workers.ts`, in the runtime that is tested. Its stores live as long as its isolate.
+import { concurrency, consumeAll, createLimiter, fixedWindow } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { storeConformance } from "../../conformance/src/store.js";
-import { d1, d1Migration } from "../src/d1.js";
-import { durableObjects, FloodgateObject } from "../src/durable-object.js";
 import { databaseStore } from "../src/index.js";
 import { compareWithMemory } from "./compare-with-memory.js";
-
-export { FloodgateObject };
-
-const drivers = {
-  none: () => undefined,
-  d1: () => d1(env.DB, { waitUntil }),
-  nowhere: () => d1(env.DB, { table: "nowhere" }),
-  object: () => durableObjects(env.FLOODGATE, { waitUntil }),
-  sharded: () => durableObjects(env.FLOODGATE, { waitUntil, shardOf: (key) => key }),
-};
 
 const made = new Map();
 const once = (name, make) => made.get(name) ?? made.set(name, make()).get(name);
@@ -51,12 +38,25 @@ const calls = {
     const renewed = new Promise((resolve) => events.addEventListener("renewed", resolve, { once: true }));
     await slots.run("one", () => renewed);
   },
-  migrate: () => env.DB.exec(d1Migration().replace(/\n(?!CREATE)/g, " ")),
   load: (driver, keys) => driver.load(keys),
   swap: (driver, { changes, valid }) => driver.swap(changes, valid),
   sweep: (driver, most) => driver.sweep(most),
   compare: (driver, runs) => compareWithMemory(() => driver, runs),
   test: (driver, { index, effort }, database) => once(`${database} suite`, () => suiteOf(driver, effort))[index](),
+  /** Requests of one moment, each with a key of its own and one that all share. */
+  async shared(driver, requests) {
+    const store = databaseStore(driver, { prefix: "shared" });
+    const limiterOf = (name, limit) =>
+      createLimiter({ name, policy: fixedWindow({ limit, window: "365d" }), store, timeoutMs: 60_000, onStoreError: "deny" });
+    const [all, each] = [limiterOf("all", 150), limiterOf("each", 1)];
+    const asked = Array.from({ length: requests }, (_, i) =>
+      consumeAll([
+        { limiter: all, key: "global" },
+        { limiter: each, key: `client-${i}` },
+      ]),
+    );
+    return { allowed: (await Promise.all(asked)).filter(({ allowed }) => allowed).length };
+  },
   async consume(driver, { limit, key = "one", times = 1, timeoutMs = 60_000 }, database) {
     const store = once(database, () => databaseStore(driver));
     const limiter = once(`${database} ${limit.name} ${timeoutMs}`, () =>
@@ -68,14 +68,13 @@ const calls = {
   },
 };
 
-export default {
-  async fetch(request) {
-    const [, database, call] = new URL(request.url).pathname.split("/");
-    try {
-      const driver = once(`${database} driver`, drivers[database]);
-      return Response.json((await calls[call](driver, await request.json(), database)) ?? null);
-    } catch ({ code, message }) {
-      return Response.json({ code, message }, { status: 500 });
-    }
-  },
-};
+/** @param drivers a function for each that makes it. */
+export async function answerWith(drivers, request) {
+  const [, database, call] = new URL(request.url).pathname.split("/");
+  try {
+    const driver = await once(`${database} driver`, drivers[database]);
+    return Response.json((await calls[call](driver, await request.json(), database)) ?? null);
+  } catch ({ code, message }) {
+    return Response.json({ code, message }, { status: 500 });
+  }
+}

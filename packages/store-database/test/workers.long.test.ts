@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { patienceMs, policies } from "./races.js";
-import { bundled, consume, fixed, runtime, suiteInWorker, Workers } from "./workers.js";
+import { patienceMs } from "./races.js";
+import { bundled, raceCasesOf, restartCase, runtime, suiteInWorker, Workers } from "./workers.js";
 
 let workers: Workers;
 
@@ -12,45 +11,9 @@ beforeAll(async () => {
 }, patienceMs);
 afterAll(() => workers?.stop());
 
-describe.each(["d1", "object", "sharded"])("Workers with %s", (database) => {
-  it.each(policies.map((policy, i) => ({ name: `race-${i}`, policy })))(
-    "eight clients in four isolates with 2000 requests each are allowed exactly 5000: $policy",
-    { timeout: patienceMs },
-    async (limit) => {
-      const questions = Array.from({ length: 8 }, () => ({ limit, times: 2000 }));
-      expect(await consume(workers, database, questions)).toEqual({ allowed: 5000, degraded: 0 });
-    },
-  );
+describe.each(["d1", "object", "sharded"])("Workers with %s", (database) => raceCasesOf(() => workers, database));
 
-  it("a request that is over before its decision holds up no other", { timeout: patienceMs }, async () => {
-    const impatient = Array.from({ length: 30 }, () => ({ limit: fixed(1000, "hasty"), timeoutMs: 1 }));
-    const patient = Array.from({ length: 30 }, () => ({ limit: fixed(1000, "hasty"), timeoutMs: 60_000 }));
-    const [hasty, others] = await Promise.all([consume(workers, database, impatient), consume(workers, database, patient)]);
-    expect(hasty.allowed + hasty.degraded).toBe(30);
-    expect(others).toEqual({ allowed: 30, degraded: 0 });
-    expect(await consume(workers, database, [{ limit: fixed(1000, "hasty") }])).toEqual({ allowed: 1, degraded: 0 });
-  });
-
-  it("decides, settles, blocks and shows everything as a memory store does", { timeout: patienceMs }, () =>
-    // One request, and keys that need not share an object.
-    database === "sharded" ? undefined : workers.ask(`${database}/compare`, 150),
-  );
-});
-
-it("a restart of the runtime loses nothing", { timeout: patienceMs }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "floodgate-workers-"));
-  try {
-    for (const allowed of [3, 0]) {
-      const restarted = await Workers.start(1, folder);
-      for (const database of ["d1", "object", "sharded"]) {
-        expect(await consume(restarted, database, [{ limit: fixed(3, "restart"), times: 5 }])).toEqual({ allowed, degraded: 0 });
-      }
-      await restarted.stop();
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+restartCase((folder) => Workers.start(1, folder), ["d1", "object", "sharded"]);
 
 it("the Worker of the README limits each address", { timeout: patienceMs }, async () => {
   const readme = readFileSync(join(__dirname, "../README.md"), "utf8");

@@ -1,10 +1,21 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { build, type Plugin } from "esbuild";
 import { Miniflare } from "miniflare";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { storeConformance } from "../../conformance/src/store.js";
 import type { DatabaseDriver, Loaded, Row, Swapped } from "../src/index.js";
+import { patienceMs, policies } from "./races.js";
+
+/** Starts Deno, which keeps its caches in `folder`. */
+export function runDeno(folder: string, args: readonly string[]): ChildProcessByStdio<null, Readable, null> {
+  const env = { ...process.env, DENO_DIR: folder, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" };
+  return spawn(join(__dirname, "../node_modules/deno/deno"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
+}
 
 /** The runtime warns of requests that ended before others which had waited with them. */
 function handleRuntimeStdio(...outputs: { resume(): void }[]): void {
@@ -53,28 +64,53 @@ export function runtime(code: string, names: readonly string[], compatibilityFla
   return new Miniflare({ workers, ...saved, handleRuntimeStdio });
 }
 
-/** `worker.mjs` in several isolates. */
-export class Workers {
-  readonly #miniflare: Miniflare;
-  readonly #names: readonly string[];
+type Isolate = (url: string, init: { method: string; body: string }) => Promise<Response>;
 
-  private constructor(miniflare: Miniflare, names: readonly string[]) {
-    this.#miniflare = miniflare;
-    this.#names = names;
+/** `worker.mjs` in several isolates or processes. */
+export class Workers {
+  readonly #isolates: readonly Isolate[];
+  readonly stop: () => Promise<void>;
+
+  private constructor(isolates: readonly Isolate[], stop: () => Promise<void>) {
+    this.#isolates = isolates;
+    this.stop = stop;
   }
 
+  /** Isolates of Cloudflare's runtime. */
   static async start(isolates: number, folder?: string): Promise<Workers> {
-    const code = await bundled({ file: join(__dirname, "worker.mjs") });
+    const code = await bundled({ file: join(__dirname, "cloudflare-worker.mjs") });
     const names = Array.from({ length: isolates }, (_, i) => `worker-${i}`);
-    const started = new Workers(runtime(code, names, ["nodejs_compat"], folder), names);
+    const miniflare = runtime(code, names, ["nodejs_compat"], folder);
+    const fetchers = await Promise.all(names.map((name) => miniflare.getWorker(name)));
+    const started = new Workers(
+      fetchers.map((fetcher) => (url, init) => (fetcher as unknown as { fetch: Isolate }).fetch(url, init)),
+      () => miniflare.dispose(),
+    );
     await started.ask("d1/migrate");
     return started;
   }
 
+  /** Processes of Deno on one file. They end at once. */
+  static async startDeno(processes: number, folder: string): Promise<Workers> {
+    const file = join(folder, "worker.mjs");
+    writeFileSync(file, await bundled({ file: join(__dirname, "deno-worker.mjs") }));
+    const args = ["run", "--no-config", "--allow-all", "--unstable-kv", file, join(folder, "kv")];
+    const started = Array.from({ length: processes }, () => runDeno(folder, args));
+    const ended = Promise.all(started.map((child) => once(child, "exit")));
+    const isolates = started.map(async ({ stdout }): Promise<Isolate> => {
+      const [port] = await Promise.race([once(stdout, "data"), ended.then(() => Promise.reject(new Error("Deno has ended.")))]);
+      return (url, init) => fetch(url.replace("localhost", `127.0.0.1:${Number(port)}`), init);
+    });
+    return new Workers(await Promise.all(isolates), async () => {
+      for (const child of started) child.kill("SIGKILL");
+      await ended;
+    });
+  }
+
   /** What an isolate answers. */
   async ask(path: string, question: unknown = null, isolate = 0): Promise<unknown> {
-    const worker = (await this.#miniflare.getWorker(this.#names[isolate % this.#names.length])) as unknown as { fetch: typeof fetch };
-    const response = await worker.fetch(`http://localhost/${path}`, { method: "POST", body: JSON.stringify(question) });
+    const fetch = this.#isolates[isolate % this.#isolates.length] as Isolate;
+    const response = await fetch(`http://localhost/${path}`, { method: "POST", body: JSON.stringify(question) });
     const answer = (await response.json()) as { message?: string };
     if (!response.ok) throw Object.assign(new Error(answer.message), answer);
     return answer;
@@ -91,10 +127,6 @@ export class Workers {
       swap: (changes, valid) => ask("swap", { changes, valid }),
       sweep: (most) => this.ask(`${database}/sweep`, most),
     };
-  }
-
-  async stop(): Promise<void> {
-    await this.#miniflare.dispose();
   }
 }
 
@@ -125,4 +157,47 @@ export async function consume(workers: Workers, database: string, questions: rea
   const answers = (await Promise.all(questions.map((question, i) => workers.ask(`${database}/consume`, question, i)))) as Counts[];
   const sum = (name: keyof Counts): number => answers.reduce((total, answer) => total + answer[name], 0);
   return { allowed: sum("allowed"), degraded: sum("degraded") };
+}
+
+/** Lets isolates decide at the same time, and compares them with a memory store. */
+export function raceCasesOf(workers: () => Workers, database: string): void {
+  it.each(policies.map((policy, i) => ({ name: `race-${i}`, policy })))(
+    "eight clients with 2000 requests each are allowed exactly 5000: $policy",
+    { timeout: patienceMs },
+    async (limit) => {
+      const questions = Array.from({ length: 8 }, () => ({ limit, times: 2000 }));
+      expect(await consume(workers(), database, questions)).toEqual({ allowed: 5000, degraded: 0 });
+    },
+  );
+
+  it("a request that is over before its decision holds up no other", { timeout: patienceMs }, async () => {
+    const impatient = Array.from({ length: 30 }, () => ({ limit: fixed(1000, "hasty"), timeoutMs: 1 }));
+    const patient = Array.from({ length: 30 }, () => ({ limit: fixed(1000, "hasty"), timeoutMs: 60_000 }));
+    const [hasty, others] = await Promise.all([consume(workers(), database, impatient), consume(workers(), database, patient)]);
+    expect(hasty.allowed + hasty.degraded).toBe(30);
+    expect(others).toEqual({ allowed: 30, degraded: 0 });
+    expect(await consume(workers(), database, [{ limit: fixed(1000, "hasty") }])).toEqual({ allowed: 1, degraded: 0 });
+  });
+
+  it("decides, settles, blocks and shows everything as a memory store does", { timeout: patienceMs }, () =>
+    // One request, and keys that need not share an object.
+    database === "sharded" ? undefined : workers().ask(`${database}/compare`, 150),
+  );
+}
+
+export function restartCase(start: (folder: string) => Promise<Workers>, databases: readonly string[]): void {
+  it("a restart of the runtime loses nothing", { timeout: patienceMs }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "floodgate-workers-"));
+    try {
+      for (const allowed of [3, 0]) {
+        const restarted = await start(folder);
+        for (const database of databases) {
+          expect(await consume(restarted, database, [{ limit: fixed(3, "restart"), times: 5 }])).toEqual({ allowed, degraded: 0 });
+        }
+        await restarted.stop();
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 }

@@ -15,6 +15,8 @@
 --   'a' <n> (<policy> <cost> <kind>)*n <times>
 --                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 dry run (never charged).
 --                         Repeated `times` times, each time with the next n keys
+--   'j' <policy> <cost> <n>
+--                         consume `cost` units of a key, n times in a row
 --   'p' <policy>          peek as a request of cost 1, and take nothing
 --   'l' <policy> <id> <want> <member> <ms> <kept>
 --                         lease: charge up to `want` units, so that the caller can spend them. At most half of what remains is shared
@@ -45,6 +47,7 @@
 --   a blocked key         -3 (block) or -4 (ban), how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
+--   'j'                   the decision of a peek with that cost, always with its state; then how many of the n requests were charged
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'l'                   the units, the processes and the decision of the charge; or 0 units, and the wait until the reset
 --   'm'                   1 and the decision; or 0 if the receipt was redeemed or has expired

@@ -102,6 +102,29 @@ while arg <= last do
       else
         append(pcall(decide, KEYS[key], cost, takes))
       end
+    elseif step == 'j' then
+      local cost, times = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+      arg = arg + 3
+      local before, charged = wants_state, 0
+      wants_state = true
+      local ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(decide, KEYS[key], cost, false)
+      wants_state = before
+      if blocks and blocked_at(key) > 0 then
+        append_blocked(key, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+      else
+        -- Requests of one moment leave the state that one request of the sum of their costs leaves.
+        if ok and allowed then
+          charged = min(times, floor(remaining / cost))
+          local problem
+          ok, problem = pcall(decide, KEYS[key], charged * cost, true)
+          if not ok then allowed = problem end
+        end
+        append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
+      end
+      if ok then
+        size = size + 1
+        answer[size] = charged
+      end
     elseif step == 'l' then
       local record, want = KEYS[key] .. ':lease-' .. ARGV[arg + 1], tonumber(ARGV[arg + 2])
       local member, counted_ms, kept_ms = ARGV[arg + 3], tonumber(ARGV[arg + 4]), ARGV[arg + 5]

@@ -4,7 +4,7 @@ import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
-import type { Queue, Step } from "./steps.js";
+import { joinEquals, type Queue, type Step } from "./steps.js";
 
 export interface QueueOptions {
   readonly clock: Clock | undefined;
@@ -154,7 +154,10 @@ export class CommandQueue implements Queue {
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     // While the server's clock is unknown, a script does nothing.
     const options = { ...this.#options, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
-    const batches = this.#bySlot(round).map((steps) => batchOf(steps, options));
+    const batches = this.#bySlot(round).map((steps) => {
+      joinEquals(steps);
+      return batchOf(steps, options);
+    });
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;

@@ -139,16 +139,41 @@ export class Reply {
     return read;
   }
 
-  #decision(known: KnownLimit, cost: number, stateAlways: boolean): DecisionReply {
-    const first = this.turn("what remains", -4, largest);
-    if (first > -3) return this.#unblocked(known, cost, stateAlways, first);
+  /**
+   * The decisions of so many equal requests in a row. The script says what the first one finds, and how many it charged. Core's algorithm
+   * decides the same on the same state.
+   */
+  equals(known: KnownLimit, cost: number, count: number, key: number): DecisionReply[] {
+    const { limit } = known;
+    const found = this.#decision(known, cost, true, true);
+    const charged = this.turn("how many requests were charged", 0, count);
+    if (found.blocked !== undefined) return new Array(count).fill(found);
+    const state = found.state as Cells;
+    if (!explains(state, found.decision, limit, this.nowMs)) this.wrong("a state with this decision", state[0] as number);
+    let allowed = 0;
+    const decided = Array.from({ length: count }, (): DecisionReply => {
+      const made = limit.algorithm.decide(limit, state, 0, this.nowMs, cost, true);
+      if (made.allowed) allowed++;
+      const decision = inState(made, this.#serverUs + key);
+      return { decision, unblocked: decision, blocked: undefined, state: undefined };
+    });
+    if (allowed !== charged) this.wrong("how many requests were charged", charged);
+    // One rejection is enough for the deny cache.
+    const last = decided[count - 1] as DecisionReply;
+    if (!last.decision.allowed) decided[count - 1] = { ...last, state };
+    return decided;
+  }
+
+  #decision(known: KnownLimit, cost: number, stateAlways: boolean, isWhole = false): DecisionReply {
+    const first = this.turn("what remains", -4, isWhole ? -1 : largest);
+    if (first > -3) return this.#unblocked(known, cost, stateAlways, first, isWhole);
     const untilMs = this.nowMs + this.number("the time that a key is blocked", 1, largest);
     const blocked: KeyBlock = { kind: first === -4 ? "ban" : "block", untilMs };
-    const { unblocked, state } = this.#unblocked(known, cost, true, this.turn("what remains", -2, -1));
+    const { unblocked, state } = this.#unblocked(known, cost, true, this.turn("what remains", -2, -1), isWhole);
     return { decision: blockedDecision(unblocked, blocked, this.nowMs), unblocked, blocked, state };
   }
 
-  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isInspected = false): DecisionReply {
+  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isWhole = false): DecisionReply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     if (first >= 0) {
@@ -176,7 +201,7 @@ export class Reply {
       decision: made,
       unblocked: made,
       blocked: undefined,
-      state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined,
+      state: !allowed || stateAlways ? this.#state(known, isWhole) : undefined,
     };
   }
 
@@ -187,8 +212,8 @@ export class Reply {
     return { decision, state: state as Cells, blocks };
   }
 
-  #state({ limit, denied }: KnownLimit, isInspected: boolean): Cells | undefined {
-    if (isInspected) return this.#cells(limit, limit.policy.holdMs === undefined ? mostInspected : mostHeld);
+  #state({ limit, denied }: KnownLimit, isWhole: boolean): Cells | undefined {
+    if (isWhole) return this.#cells(limit, limit.policy.holdMs === undefined ? mostInspected : mostHeld);
     if (denied !== undefined) return this.#cells(limit, mostEntries);
     this.turn("the size of a state", 0, 0);
     return undefined;
@@ -219,6 +244,17 @@ const mostAheadMs = 2 ** 52;
 const widest = 2 ** 63;
 
 const noState = new Float64Array(3);
+
+/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
+export function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
+  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
+  return (
+    expected.allowed === decision.allowed &&
+    expected.remaining === decision.remaining &&
+    expected.retryAfterMs === decision.retryAfterMs &&
+    expected.resetAfterMs === decision.resetAfterMs
+  );
+}
 
 function isWithin(value: unknown, most: number): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most;

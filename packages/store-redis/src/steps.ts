@@ -6,7 +6,6 @@ import {
   type Decision,
   type Inspection,
   inspectIn,
-  type Limit,
   latestMs,
   passesAll,
   unblockedMs,
@@ -16,7 +15,7 @@ import type { GeneralBatch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
 import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
-import type { DecisionReply, Reply } from "./reply.js";
+import { type DecisionReply, explains, type Reply } from "./reply.js";
 import type { Script } from "./script.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
@@ -127,21 +126,12 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
   }
 }
 
-/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
-function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
-  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
-  return (
-    expected.allowed === decision.allowed &&
-    expected.remaining === decision.remaining &&
-    expected.retryAfterMs === decision.retryAfterMs &&
-    expected.resetAfterMs === decision.resetAfterMs
-  );
-}
-
 /** Charges one limit. It is its own check, because an object for each request would cost more than its fields. */
 export class Consume extends Step<Decision, Decision | DecisionReply> {
   readonly known: KnownLimit;
   readonly key: string;
+  /** The equal ones of its batch, with itself. Undefined if there are no others. */
+  equals: EqualConsumes | undefined;
 
   constructor(known: KnownLimit, key: string, redisKey: string, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs, 1, known.lean, cost);
@@ -149,16 +139,34 @@ export class Consume extends Step<Decision, Decision | DecisionReply> {
     this.key = key;
   }
 
+  get #isFirst(): boolean {
+    return this.equals === undefined || this.equals.first === this;
+  }
+
   write(batch: GeneralBatch): void {
+    if (!this.#isFirst) return;
+    const { known, cost, equals } = this;
     batch.keys.push(this.redisKey);
-    batch.consume(this.known.policy, this.cost);
+    if (equals === undefined) batch.consume(known.policy, cost);
+    else batch.args.push("j", batch.policy(known.policy), String(cost), String(equals.count));
+  }
+
+  override read(reply: Reply): void {
+    if (this.#isFirst) super.read(reply);
+    else this.problem = this.equals?.first.problem;
   }
 
   protected readAnswer(reply: Reply): Decision | DecisionReply {
+    const { equals } = this;
+    if (equals !== undefined) {
+      equals.decided = reply.equals(this.known, this.cost, equals.count, this.firstKey);
+      return equals.decided[0] as DecisionReply;
+    }
     return reply.passed(this.known, this.cost, this.firstKey) ?? reply.decision(this.known, this.cost, false, this.firstKey);
   }
 
-  protected override accept(answer: Decision | DecisionReply, reply: Reply): Decision {
+  protected override accept(read: Decision | DecisionReply, reply: Reply): Decision {
+    const answer = this.equals === undefined ? read : (this.equals.decided.shift() as DecisionReply);
     if (!("unblocked" in answer)) {
       // It passes without a wait, as nearly all do.
       this.known.denied?.doubt(this.known.suffix, this.key);
@@ -166,6 +174,39 @@ export class Consume extends Step<Decision, Decision | DecisionReply> {
     }
     this.remember(this, answer, reply);
     return answer.decision;
+  }
+}
+
+/** Equal consumes of one key in one batch. The script decides them in one go, so a hot key costs it the same whatever their number. */
+interface EqualConsumes {
+  /** The one that is written, and reads the answer. */
+  readonly first: Consume;
+  count: number;
+  /** The decisions that nobody has taken yet, in order. */
+  decided: DecisionReply[];
+}
+
+/** Finds the equal consumes of a batch. Those with another step between them stay apart, so that the order holds. */
+export function joinEquals(steps: readonly Step[]): void {
+  const latest = new Map<string, Consume>();
+  for (const step of steps) {
+    if (!(step instanceof Consume)) {
+      latest.clear();
+      continue;
+    }
+    step.equals = undefined;
+    const { redisKey, known, cost } = step;
+    const { grows, delays } = known.limit.algorithm;
+    // The state of a log is too long to be sent. In a queue, a request of two units waits for less than two requests of one.
+    if (grows || delays) continue;
+    const first = latest.get(redisKey);
+    if (first === undefined || first.known !== known || first.cost !== cost) {
+      latest.set(redisKey, step);
+      continue;
+    }
+    first.equals ??= { first, count: 1, decided: [] };
+    first.equals.count++;
+    step.equals = first.equals;
   }
 }
 

@@ -53,6 +53,7 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
   );
   const act: fc.Arbitrary<Act> = fc.oneof(
     { weight: 6, arbitrary: fc.record({ plan, consume: cost }) },
+    { weight: 2, arbitrary: fc.record({ plan, consume: cost, times: fc.integer({ min: 2, max: 6 }) }) },
     { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
     { weight: 2, arbitrary: fc.record({ plan, settle: fc.oneof(fc.nat(2), fc.nat(20)), cost: realCost }) },
     { weight: 1, arbitrary: fc.record({ plan, charge: realCost.map((units) => Math.max(units, 1)) }) },

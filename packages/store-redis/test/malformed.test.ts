@@ -89,15 +89,16 @@ async function decided(
 }
 
 const limits = everyState.map((policy, i) => createLimit(`limit-${i}`, policy));
-const asks = fc.array(
-  fc.record({
-    what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset", "keyState"),
-    key: fc.constantFrom("a", "b"),
-    limits: fc.shuffledSubarray(limits, { minLength: 1, maxLength: 4 }),
-    cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
-  }),
-  { minLength: 1, maxLength: 12 },
-);
+const asked: fc.Arbitrary<Ask> = fc.record({
+  what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset", "keyState"),
+  key: fc.constantFrom("a", "b"),
+  limits: fc.shuffledSubarray(limits, { minLength: 1, maxLength: 4 }),
+  cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
+});
+const asks = fc
+  .array(fc.tuple(asked, fc.constantFrom(1, 1, 1, 3)), { minLength: 1, maxLength: 10 })
+  // Equal requests are decided in one go.
+  .map((list) => list.flatMap(([one, times]) => new Array<Ask>(times).fill(one)));
 
 const fault = { status: "rejected", reason: { code: "FLOODGATE_STORE_FAULT", name: "FloodgateError" } };
 

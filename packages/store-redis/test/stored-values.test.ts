@@ -112,9 +112,11 @@ describe.each(limits)("whatever is stored under a key of $stateKind, with a limi
           expect(decision.degraded).toBe(false);
           checkDecision(decision, limit, isBlocked);
         }
-        const [first, , whole] = await Promise.all([
+        const [first, , second, third, whole] = await Promise.all([
           store.consume(limit, key, 1, timeoutMs),
           store.consume(limit, other, 1, timeoutMs),
+          store.consume(limit, key, 1, timeoutMs),
+          store.consume(limit, key, 1, timeoutMs),
           store.consumeAll(
             [
               { limit, key, cost: 1 },
@@ -123,7 +125,7 @@ describe.each(limits)("whatever is stored under a key of $stateKind, with a limi
             timeoutMs,
           ),
         ]);
-        for (const decision of [first, whole[0] as Decision, await store.peek(limit, key, timeoutMs)]) {
+        for (const decision of [first, second, third, whole[0] as Decision, await store.peek(limit, key, timeoutMs)]) {
           checkDecision(decision, limit, isBlocked);
         }
         // Fails if core decides otherwise on the state than the script did.

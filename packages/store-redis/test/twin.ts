@@ -6,7 +6,7 @@ import { argumentsOf } from "../src/algorithms.js";
 import { general } from "../src/script.js";
 
 /** A step of the script and its key; policies count from 0. */
-export type Step = readonly [key: string, act: "c" | "p" | "s" | "d", policy: number, ...numbers: number[]];
+export type Step = readonly [key: string, act: "c" | "j" | "p" | "s" | "d", policy: number, ...numbers: number[]];
 
 /** An instant later than any state's birth, so that only the algorithm decides whether a charge still counts. */
 export const whicheverState: number = Number.MAX_SAFE_INTEGER;
@@ -73,7 +73,7 @@ export class TwinReply {
   }
 
   /** A decision, and the state that follows a rejection. */
-  told(nowMs: number, cost: number): readonly [Told, Cells] {
+  told(nowMs: number, cost: number, stateAlways = false): readonly [Told, Cells] {
     const first = this.number();
     const plain = { retryAfterMs: 0, delayMs: 0, cost, atMs: nowMs };
     if (first >= 0) return [{ ...plain, allowed: true, remaining: first, resetAfterMs: this.number() }, new Float64Array()];
@@ -89,13 +89,13 @@ export class TwinReply {
       cost,
       atMs: nowMs + this.number(),
     };
-    return [told, Float64Array.from({ length: allowed ? 0 : this.number() }, () => this.number())];
+    return [told, Float64Array.from({ length: allowed && !stateAlways ? 0 : this.number() }, () => this.number())];
   }
 }
 
 /** One act under one of a key's policies. `settle` selects a recent charge: 0 is the last. */
 export type Act = { readonly plan: number } & (
-  | { readonly consume: number }
+  | { readonly consume: number; readonly times?: number }
   | { readonly peek: 1 }
   | { readonly settle: number; readonly cost: number }
   | { readonly charge: number }
@@ -123,8 +123,9 @@ export class Twin {
     const costOf = (act: Act): number => ("charge" in act ? act.charge : "cost" in act ? act.cost : 0);
     const steps = acts.map((act, i): Step => {
       const plan = act.plan % this.#limits.length;
+      const limit = this.#limits[plan] as Limit;
       const charge = charges[i];
-      if ("consume" in act) return [this.#key, "c", plan, act.consume];
+      if ("consume" in act) return joins(act, limit) ? [this.#key, "j", plan, act.consume, act.times] : [this.#key, "c", plan, act.consume];
       if (charge === undefined) return [this.#key, "p", plan];
       return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, costOf(act)];
     });
@@ -139,7 +140,9 @@ export class Twin {
     for (const [i, act] of acts.entries()) {
       const limit = this.#limits[act.plan % this.#limits.length] as Limit;
       const charge = charges[i];
-      if (charge === undefined) {
+      if ("consume" in act && joins(act, limit)) {
+        wrote = this.#compareRow(limit, nowMs, act.consume, act.times, answer) || wrote;
+      } else if (charge === undefined) {
         const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
         this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
         wrote ||= decision.allowed && "consume" in act;
@@ -153,6 +156,24 @@ export class Twin {
     assert.ok(answer.ended);
     const [seconds, micros] = (time as string[]).map(Number) as [number, number];
     this.#checkExpiry(nowMs, answer.serverMs, expiry as number, seconds * 1000 + Math.floor(micros / 1000), wrote);
+  }
+
+  /** Equal requests in a row: the script tells the state that the first one finds, and how many it charged. */
+  #compareRow(limit: Limit, nowMs: number, cost: number, times: number, answer: TwinReply): boolean {
+    const [told, state] = answer.told(nowMs, cost, true);
+    assert.deepEqual(told, toldOf(this.#decide(limit, nowMs, cost, false)));
+    assert.deepEqual(seen(limit, state, nowMs, cost), told, "what the state says that was handed over");
+    const decisions = Array.from({ length: times }, () => this.#decide(limit, nowMs, cost, true));
+    const charged = decisions.filter(({ allowed }) => allowed).length;
+    assert.equal(answer.number(), charged, `how many of ${times} requests for ${cost} were charged`);
+    for (const decision of decisions) {
+      assert.deepEqual(
+        toldOf(limit.algorithm.decide(limit, state, 0, nowMs, cost, true)),
+        toldOf(decision),
+        "decided on the state that was handed over",
+      );
+    }
+    return charged > 0;
   }
 
   #charge(back: number): Decision | undefined {
@@ -209,6 +230,11 @@ export class Twin {
       else if (wrote) assert.ok(expiryMs >= serverMs + resetAfterMs, `expires at ${expiryMs} of ${serverMs + resetAfterMs}`);
     }
   }
+}
+
+/** Whether equal requests of a limit are decided in one go. */
+function joins(act: { readonly times?: number }, { algorithm }: Limit): act is { readonly times: number } {
+  return act.times !== undefined && !algorithm.grows && !algorithm.delays;
 }
 
 function seen(limit: Limit, state: Cells, nowMs: number, cost: number): Told {

@@ -1,4 +1,5 @@
 import { FloodgateError, shown } from "../support/errors.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { NewestMap } from "../support/newest-map.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
@@ -124,12 +125,7 @@ const calendars = new Map<string, Calendar>();
 
 /** The edges of the windows before, at and after a time. */
 function edgesAt({ stateKind, per, timeZone, startsOn = 0 }: CalendarWindowPolicy, nowMs: number): Edges {
-  let calendar = calendars.get(stateKind);
-  if (calendar === undefined) {
-    calendar = new Calendar(per, timeZone, firstOf(startsOn));
-    calendars.set(stateKind, calendar);
-  }
-  return calendar.edgesAt(nowMs);
+  return getOrMake(calendars, stateKind, () => new Calendar(per, timeZone, firstOf(startsOn))).edgesAt(nowMs);
 }
 
 /** As in a fixed window, and the window's end. So a window keeps its edges if another process has other data of the time zone. */

@@ -2,7 +2,7 @@ import { type Duration, durationText, formatDuration, parseDuration } from "../s
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import {
   countOf,
   dropFirst,
@@ -88,7 +88,7 @@ function take<Q extends ConcurrencyPolicy>(
   let retryAfterMs = 0;
   if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
   else if (cost > remaining) retryAfterMs = endOf(cells, at, entryThatFrees(cells, at, first, held + cost - quota)) - nowMs;
-  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+  return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
 }
 
 const algorithm: Algorithm<ConcurrencyPolicy> = {

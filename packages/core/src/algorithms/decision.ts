@@ -46,8 +46,11 @@ export class ChargeRecord<P = unknown> implements Charge {
   }
 }
 
-/** Private fields distinguish a decision from its copies: a spread, JSON and structuredClone do not copy them. */
-export class MadeDecision<P> implements DecisionUnder<P> {
+/**
+ * Every decision, so that V8 gives all of them the same shape. It has no charge until `charged`. Private fields distinguish it from its
+ * copies: a spread, JSON and structuredClone do not copy them.
+ */
+export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   declare readonly allowed: boolean;
   declare readonly limit: number;
   declare readonly remaining: number;
@@ -86,17 +89,17 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return this.#all ?? [this];
   }
 
-  static join<P>(all: readonly DecisionUnder<P>[]): void {
+  static join<P extends PolicyBase>(all: readonly DecisionUnder<P>[]): void {
     for (const made of all) if (#charged in made) (made as MadeDecision<P>).#all = all;
   }
 
-  static asOwn<P>(made: DecisionUnder<P>): MadeDecision<P> {
+  static asOwn<P extends PolicyBase>(made: DecisionUnder<P>): MadeDecision<P> {
     return #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
   }
 
-  static copyWith<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
+  static copyWith<P extends PolicyBase>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
     const all = { ...made, heldUntilMs: made.heldUntilMs, ...changes };
-    const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
+    const copy = new MadeDecision(all, all.cost, all, all.limit, all.degraded);
     if (#charged in made) copy.#state = made.#state;
     const { blocked, degradedBy } = all;
     if (blocked !== undefined) Object.assign(copy, { blocked });
@@ -104,8 +107,8 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return copy;
   }
 
-  static inState<P>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = MadeDecision.asOwn(made);
+  static inState<P extends PolicyBase>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
+    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#state = state;
     return own;
   }
@@ -114,7 +117,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return #charged in made ? made.#state : undefined;
   }
 
-  static charged<P>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
+  static charged<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
     // A store may return the same object again: each charge gets its own.
     const isFree = #charged in made && made.#charged === undefined;
     const own = isFree ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
@@ -128,7 +131,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return #charged in value && value.#charged !== undefined;
   }
 
-  static chargeOf<P>(value: unknown): ChargeRecord<P> | undefined | "copy" {
+  static chargeOf<P extends PolicyBase>(value: unknown): ChargeRecord<P> | undefined | "copy" {
     if (typeof value !== "object" || value === null || !(#charged in value)) return "copy";
     const made = value as unknown as MadeDecision<P>;
     const key = made.#charged;
@@ -141,10 +144,10 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   /** @param limit the largest cost that could ever pass. */
   constructor(
     named: Named<P>,
-    limit: number,
     cost: number,
     { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs }: Finding,
-    degraded: boolean,
+    limit: number = named.policy.quota,
+    degraded = false,
   ) {
     this.allowed = allowed;
     this.limit = limit;
@@ -163,9 +166,9 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 }
 
-/** Makes a decision under a limit. For all algorithms, so that V8 gives every decision the same shape. It has no charge yet. */
+/** For stores: makes a decision under a limit. It has no charge yet. */
 export function decision<P extends PolicyBase>(limit: Named<P>, cost: number, finding: Finding): DecisionUnder<P> {
-  return new MadeDecision(limit, limit.policy.quota, cost, finding, false);
+  return new MadeDecision(limit, cost, finding);
 }
 
 // Direct aliases of static methods, without wrappers: they run for every decision.

@@ -2,7 +2,7 @@ import { type Duration, durationText, formatDuration, parseDuration } from "../s
 import { checkOptions, quotaNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { emptyView, type WindowsView } from "./state-view.js";
 
 /** A count that restarts at every whole multiple of the window. */
@@ -70,7 +70,7 @@ export function decideInWindow<Q extends PolicyBase>(
   // `Math.max` would allocate another number.
   let atMs = nowMs;
   if (start > nowMs) atMs = start;
-  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+  return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
 }
 
 /** Settles a charge in the window from `start`, which holds `count` units. Returns the change. */

@@ -1,6 +1,6 @@
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { emptyView } from "./state-view.js";
 
 /** The numbers of a bucket with intervals. */
@@ -80,7 +80,14 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > tokens) retryAfterMs = Math.min(last + takesMs(cost - tokens, refill, everyMs), fullAt) - nowMs;
     const atMs = Math.max(nowMs, last);
-    return decision(limit, cost, { allowed, remaining: Math.max(tokens, 0), retryAfterMs, resetAfterMs: fullAt - nowMs, delayMs: 0, atMs });
+    return new MadeDecision(limit, cost, {
+      allowed,
+      remaining: Math.max(tokens, 0),
+      retryAfterMs,
+      resetAfterMs: fullAt - nowMs,
+      delayMs: 0,
+      atMs,
+    });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

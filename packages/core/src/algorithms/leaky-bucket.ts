@@ -3,7 +3,7 @@ import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import {
   AMOUNT,
@@ -159,7 +159,7 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
       retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
     }
     const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
-    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
+    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
   },
 
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {

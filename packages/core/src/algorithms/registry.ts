@@ -1,4 +1,6 @@
-import { FloodgateError } from "../support/errors.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { getOrMake } from "../support/get-or-make.js";
+import { oneOf } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
 import { calendarWindowDefinition } from "./calendar-window.js";
 import { concurrencyDefinition } from "./concurrency.js";
@@ -48,6 +50,52 @@ export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): Algorith
   return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
 }
 
+/** The policies that were converted, by what they were made of. */
+const converted = new WeakMap<object, Policy>();
+
+/**
+ * Converts a value to a policy: a policy that a factory made, or its options with the name of the algorithm.
+ * @throws FloodgateError `FLOODGATE_NO_POLICY` if the value is neither, `FLOODGATE_UNKNOWN_ALGORITHM`, or the error of an invalid option.
+ */
+export function toPolicy(where: string, value: unknown): Policy {
+  const uncalled = factoryName(value);
+  if (uncalled !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: \`policy\` is ${uncalled} itself, not what it makes. Call it: policy: ${uncalled}({ ... }).`,
+    );
+  }
+  if (typeof value !== "object" || value === null) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: a policy was expected, but there was ${shown(value)}. Write fixedWindow({ limit: 100, window: "1m" }), say; a policy function must answer one for every request.`,
+    );
+  }
+  const known = converted.get(value);
+  if (known !== undefined) return known;
+  const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
+  converted.set(value, policy);
+  return policy;
+}
+
+/** The name of a policy factory; undefined for anything else. */
+export function factoryName(value: unknown): string | undefined {
+  const algorithm = Object.entries(algorithms).find(([, { make }]) => make === value)?.[0];
+  return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Only factories make frozen objects with a span. */
+function isPolicy(value: object): value is Policy {
+  return Object.isFrozen(value) && "spanMs" in value && "algorithm" in value;
+}
+
+function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
+  const names = Object.keys(algorithms) as AlgorithmName[];
+  const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
+  const { algorithm: _, ...rest } = options;
+  return definitionOf({ algorithm }).make(rest);
+}
+
 /** The pure functions that decide a policy. */
 export function algorithmOf(policy: Policy): Algorithm<Policy> {
   const { algorithms, algorithmOf } = definitionOf(policy);
@@ -79,10 +127,8 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
       { at: ["hold"] },
     );
   }
-  const known = held.get(policy) ?? new Map<number, Policy>();
-  const made = known.get(holdMs) ?? Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` });
-  held.set(policy, known.set(holdMs, made));
-  return made;
+  const ofPolicy = getOrMake(held, policy, () => new Map<number, Policy>());
+  return getOrMake(ofPolicy, holdMs, () => Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` }));
 }
 
 /** All algorithms that decide policies, each once. */

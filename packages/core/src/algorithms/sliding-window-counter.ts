@@ -11,7 +11,7 @@ import {
   type PolicyBase,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { emptyView, type WindowView } from "./state-view.js";
 
 /** Counts of a few sub-windows. The one that is leaving the window counts in proportion to the part that is still inside. */
@@ -188,7 +188,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
           : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
     // The time at which the newest sub-window with a count leaves the window.
     const resetAfterMs = newestAge > buckets ? 0 : start - nowMs + policy.windowMs + (1 - newestAge) * bucketMs;
-    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: Math.max(start, nowMs) });
+    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: Math.max(start, nowMs) });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
@@ -261,7 +261,7 @@ function decideRunning<P extends SlidingWindowCounterPolicy>(
   if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
   else if (cost > remaining) retryAfterMs = start - nowMs + wait(limit.policy, cells, counts, 0, 0, quota - remaining, cost);
   const resetAfterMs = start - nowMs + windowMs + bucketMs;
-  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: nowMs });
+  return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: nowMs });
 }
 
 function isEmpty(cells: Cells, counts: number, buckets: number): boolean {

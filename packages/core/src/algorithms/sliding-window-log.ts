@@ -2,7 +2,7 @@ import { type Duration, durationText, formatDuration, parseDuration } from "../s
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { emptyView, type LoggedUnits, mostLoggedTimes } from "./state-view.js";
 
 /** The times of the units taken. It is exact in every window. */
@@ -127,7 +127,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
       const entry = firstAbove(cells, entries, from, last, 1, total - (quota - cost) - 1);
       retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
     }
-    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

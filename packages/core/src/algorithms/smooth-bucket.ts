@@ -1,6 +1,6 @@
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf, given } from "./debt.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import { type Rate, recoveryMs, rescale } from "./rate.js";
 import {
   AMOUNT,
@@ -86,7 +86,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     let retryAfterMs = 0;
     if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > remaining) retryAfterMs = Math.min(atMs + Math.ceil((cost * unit - level) / flow), fullAtMs) - nowMs;
-    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs: fullAtMs - nowMs, delayMs: 0, atMs });
+    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs: fullAtMs - nowMs, delayMs: 0, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

@@ -1,5 +1,6 @@
+import { getOrMake } from "../support/get-or-make.js";
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
-import { decision } from "./decision.js";
+import { MadeDecision } from "./decision.js";
 import {
   countOf,
   dropFirst,
@@ -22,11 +23,7 @@ const made = new Map<object, object>();
  * the cells of the policy's own algorithm, to which a request of `cost` units is one of `held + cost`.
  */
 export function withHolds<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
-  const known = made.get(inner);
-  if (known !== undefined) return known as Algorithm<P>;
-  const holding = wrap(inner);
-  made.set(inner, holding);
-  return holding;
+  return getOrMake(made, inner, () => wrap(inner)) as Algorithm<P>;
 }
 
 /** Where the cells of the policy's own algorithm begin. */
@@ -113,7 +110,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
         if (low > (isFull ? 1 : 0)) retryAfterMs = Math.min(retryAfterMs, waitAfter(low - 1));
       }
       const resetAfterMs = Math.max(seen.resetAfterMs, lastMs);
-      return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
+      return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
     },
 
     settle: (policy, cells, at, ...charge) => inner.settle(policy, cells, behind(cells, at), ...charge),

@@ -1,5 +1,5 @@
 import type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "../algorithms/algorithm.js";
-import { decision, MadeDecision } from "../algorithms/decision.js";
+import { MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { emptyView } from "../algorithms/state-view.js";
 import { maxDurationMs } from "../support/duration.js";
@@ -22,7 +22,7 @@ class BlockedDecision extends MadeDecision<Policy> {
     const leftMs = blocked.untilMs - nowMs;
     const retryAfterMs = Math.max(unblocked.retryAfterMs, leftMs);
     const resetAfterMs = Math.max(unblocked.resetAfterMs, leftMs);
-    super(unblocked, limit, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, degraded);
+    super(unblocked, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, limit, degraded);
     this.blocked = blocked;
     this.#unblocked = unblocked;
     this.#nowMs = nowMs;
@@ -107,7 +107,14 @@ const blockAlgorithm: Algorithm<PolicyBase> = {
     const leftMs = (keyBlockIn(cells, at, nowMs)?.untilMs ?? nowMs) - nowMs;
     const resetAfterMs = leftIn(cells, at + BLOCK, nowMs) > 0 ? leftMs + outlastsMs : leftMs;
     const allowed = leftMs === 0;
-    return decision(limit, cost, { allowed, remaining: allowed ? 1 : 0, retryAfterMs: leftMs, resetAfterMs, delayMs: 0, atMs: nowMs });
+    return new MadeDecision(limit, cost, {
+      allowed,
+      remaining: allowed ? 1 : 0,
+      retryAfterMs: leftMs,
+      resetAfterMs,
+      delayMs: 0,
+      atMs: nowMs,
+    });
   },
   settle: () => 0,
   view: () => emptyView,

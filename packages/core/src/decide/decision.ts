@@ -1,7 +1,7 @@
-import type { DecisionUnder } from "../algorithms/algorithm.js";
-import { asOwn, copyWith, join } from "../algorithms/decision.js";
+import type { DecisionUnder, Settler } from "../algorithms/algorithm.js";
+import { asOwn, charged, copyWith, join } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Check } from "./limit.js";
+import type { Check, Limit } from "./limit.js";
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */
 export interface Decision extends DecisionUnder<Policy> {
@@ -34,20 +34,17 @@ export function combinedOf({ shadow }: Pick<Check, "shadow">, decision: Decision
 /**
  * The combined decision of several checks in one atomic step. Shadow checks reject nothing, and are reported only if there are no others. A
  * rejected request was not charged, so no decision has a delay.
- * @param charged attaches the charge to the decision of a check that was charged.
+ * @param settler settles what was charged. Without it, no charge is attached.
  */
-export function combine(
-  checks: readonly Check[],
-  decisions: readonly Decision[],
-  charged: (decision: Decision, check: Check) => Decision,
-): CombinedDecision {
+export function combine(checks: readonly Check[], decisions: readonly Decision[], settler?: Settler<Policy>): CombinedDecision {
   const allowed = passesAll(checks, decisions);
   const all = new Array<Decision>(checks.length);
   let worst: Decision | undefined;
   for (let i = 0; i < checks.length; i++) {
     const check = checks[i] as Check;
     let decision = decisions[i] as Decision;
-    if (allowed && decision.allowed && check.dryRun !== true) decision = charged(decision, check);
+    if (settler !== undefined && allowed && decision.allowed && check.dryRun !== true)
+      decision = charged(decision, check.limit, check.key, settler);
     else decision = !allowed && decision.delayMs > 0 ? copyWith(decision, { delayMs: 0 }) : asOwn(decision);
     all[i] = decision;
     if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;
@@ -78,4 +75,35 @@ export function moreRestrictive(a: Decision, b: Decision): boolean {
   if (a.allowed !== b.allowed) return b.allowed;
   if (!a.allowed) return shownWaitMs(a) > shownWaitMs(b);
   return a.remaining / a.limit < b.remaining / b.limit;
+}
+
+/**
+ * Decides one check. With `commit` it charges an allowed request, and logs a rejected one if the policy has `countRejected`. Without
+ * `commit` it changes nothing.
+ */
+export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number, commit: boolean) => Decision;
+
+/**
+ * For synchronous stores: implements `Store.consumeAll`. If the request passes, every limit that allows it is charged, else none.
+ * Look-only limits are never charged.
+ */
+export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
+  const decisions: Decision[] = [];
+  let passes = true;
+  let uncommitted = checks.length;
+  for (let i = 0; i < checks.length; i++) {
+    const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
+    // If all others pass, the last check alone decides, so it is committed at once.
+    const isDecisive = i === checks.length - 1 && passes && dryRun !== true;
+    const decision = decide(limit, key, cost, nowMs, isDecisive);
+    decisions.push(decision);
+    if (isDecisive) uncommitted--;
+    if (shadow !== true && !decision.allowed) passes = false;
+  }
+  for (let i = 0; i < uncommitted; i++) {
+    const { limit, key, cost, dryRun } = checks[i] as Check;
+    // A rejection is committed too: a log may count it.
+    if (dryRun !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
+  }
+  return decisions;
 }

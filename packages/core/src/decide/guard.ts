@@ -1,7 +1,6 @@
 import type { BlockKind, Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
 import type { Check, Limit } from "./limit.js";
@@ -20,7 +19,7 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   readonly timeoutMs: number;
   /** The fallback store of `onStoreError`; undefined without one. A limit has its name there too. */
   readonly fallback: Fallback | undefined;
-  /** Decides a request under several limits in one atomic step: all that allow are charged, or none is. */
+  /** Decides a request under its limits in one atomic step: all that allow are charged, or none is. A single one is decided as by `consume`. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
   settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
   /** Records usage that has happened: see `Limiter.charge`. */
@@ -31,14 +30,6 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   close(): void;
   /** Waits for a promise, at most `timeoutMs`. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
-}
-
-/** Decides the checks of one request, one or many. A single limit takes the cheaper way of `consume`. */
-export function decideChecks(guard: Guard, checks: readonly Check[]): Promised<CombinedDecision> {
-  const first = checks[0] as Check;
-  if (checks.length > 1 || first.dryRun === true) return guard.decide(checks);
-  const decision = guard.consume(first.limit, first.key, first.cost);
-  return "then" in decision ? decision.then((later) => combinedOf(first, later)) : combinedOf(first, decision);
 }
 
 /** A store that decides in place of another one. */
@@ -70,7 +61,9 @@ export class DirectGuard implements Guard<"sync"> {
   }
 
   decide(checks: readonly Check[]): CombinedDecision {
-    return combine(checks, this.#store.consumeAll(checks), (made, { limit, key }) => charged(made, limit, key, this));
+    const first = checks[0] as Check;
+    if (checks.length > 1 || first.dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
+    return combinedOf(first, this.consume(first.limit, first.key, first.cost));
   }
 
   peek(limit: Limit, key: string): Decision {

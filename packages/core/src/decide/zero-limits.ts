@@ -1,5 +1,5 @@
 import type { BlockKind, Charge } from "../algorithms/algorithm.js";
-import { copyWith, decision } from "../algorithms/decision.js";
+import { copyWith, MadeDecision } from "../algorithms/decision.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
 import { emptyView } from "../algorithms/state-view.js";
 import { andThen } from "../support/promises.js";
@@ -43,14 +43,14 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
 
   /** An enforced limit of 0 rejects the request, so the others are then decided without being charged. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
+    if (!checks.some(({ limit }) => isZero(limit))) return this.#guard.decide(checks);
     const isRejected = checks.some(({ limit, shadow }) => isZero(limit) && shadow !== true);
     const others = checks.filter(({ limit }) => !isZero(limit)).map((check) => (isRejected ? { ...check, dryRun: true } : check));
-    if (others.length === checks.length) return this.#guard.decide(checks);
     const decided = others.length > 0 ? this.#guard.decide(others) : undefined;
     return andThen<CombinedDecision | undefined, CombinedDecision>(decided, (made) => {
       let next = 0;
       const all = checks.map(({ limit, cost }) => (isZero(limit) ? zeroDecision(limit, cost) : (made?.all[next++] as Decision)));
-      return combine(checks, all, (charged) => charged);
+      return combine(checks, all);
     }) as Decided<CombinedDecision, M>;
   }
 
@@ -106,5 +106,12 @@ const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
 /** The decision of a limit of 0. No wait helps. */
 function zeroDecision(limit: Limit, cost: number): Decision {
   const never = Number.POSITIVE_INFINITY;
-  return decision(limit, cost, { allowed: false, remaining: 0, retryAfterMs: never, resetAfterMs: 0, delayMs: 0, atMs: Date.now() });
+  return new MadeDecision(limit, cost, {
+    allowed: false,
+    remaining: 0,
+    retryAfterMs: never,
+    resetAfterMs: 0,
+    delayMs: 0,
+    atMs: Date.now(),
+  });
 }

@@ -1,8 +1,11 @@
 import type { Check } from "../decide/limit.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import type { BreakerState, EventListener } from "../events/events.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { Breaker, type Circuit } from "./breaker.js";
 import { OutageReport } from "./outage-report.js";
+
+type Keyed = Pick<Check, "key">;
 
 /** If there are more parts, those that work are forgotten: the servers of a Cluster may change their addresses for ever. */
 const mostParts = 100;
@@ -31,28 +34,20 @@ export class Breakers {
   }
 
   /** The breakers that a call with these checks must pass. */
-  of(checks: readonly Pick<Check, "key">[]): Circuit {
+  of(checks: Keyed | readonly Keyed[]): Circuit {
     const shardOf = this.#shardOf;
     if (shardOf === undefined) return this.#whole;
-    if (checks.length === 1) return this.ofKey((checks[0] as Pick<Check, "key">).key);
+    if ("key" in checks) return this.#ofPart(shardOf(checks.key));
     const parts = new Set(checks.map(({ key }) => shardOf(key)));
     const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
     return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
   }
 
-  /** The breaker that a call with one key must pass. */
-  ofKey(key: string): Circuit {
-    return this.#shardOf === undefined ? this.#whole : this.#ofPart(this.#shardOf(key));
-  }
-
   #ofPart(part: string): Breaker {
-    let breaker = this.#parts.get(part);
-    if (breaker === undefined) {
+    return getOrMake(this.#parts, part, () => {
       if (this.#parts.size >= mostParts) this.#forget(({ isIdle }) => isIdle);
-      breaker = new Breaker(part, this.#report);
-      this.#parts.set(part, breaker);
-    }
-    return breaker;
+      return new Breaker(part, this.#report);
+    });
   }
 
   #forget(which: (breaker: Breaker) => boolean): void {
@@ -120,13 +115,7 @@ function partThatFailed(error: unknown): string | undefined {
 const breakersOfScopes = new WeakMap<object, Breakers>();
 
 export function breakersOf(store: Store): Breakers {
-  const scope = scopeOf(store);
-  let breakers = breakersOfScopes.get(scope);
-  if (breakers === undefined) {
-    breakers = new Breakers(store);
-    breakersOfScopes.set(scope, breakers);
-  }
-  return breakers;
+  return getOrMake(breakersOfScopes, scopeOf(store), () => new Breakers(store));
 }
 
 /** The states of a store's breakers, by the part of the store; by "" for a store without parts. Empty if nobody has used one. */

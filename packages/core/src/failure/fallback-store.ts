@@ -1,5 +1,5 @@
 import type { Settler } from "../algorithms/algorithm.js";
-import { copyWith, decision } from "../algorithms/decision.js";
+import { copyWith, MadeDecision } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
 import type { StateView } from "../algorithms/state-view.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
@@ -20,7 +20,6 @@ export interface FallbackUser extends Settler<Policy> {
 export interface FallbackStore {
   /** Whether there may be usage to report when the store returns. */
   readonly hasUnreported: boolean;
-  consume(limit: Limit, key: string, cost: number, user: FallbackUser): Decision;
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision;
   peek(limit: Limit, key: string): Decision;
   /** Records usage that has happened. Returns the units that were counted. */
@@ -41,19 +40,21 @@ export class NoFallback implements FallbackStore {
     this.#breakers = breakers;
   }
 
-  consume(limit: Limit, _key: string, cost: number): Decision {
+  decide(checks: readonly Check[]): CombinedDecision {
+    return combine(
+      checks,
+      checks.map(({ limit, cost }) => this.#uncounted(limit, cost)),
+    );
+  }
+
+  peek(limit: Limit): Decision {
+    return this.#uncounted(limit, 1);
+  }
+
+  #uncounted(limit: Limit, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
     const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
-    return copyWith(decision(limit, cost, finding), { degraded: true, degradedBy: this.#allows ? "allow" : "deny" });
-  }
-
-  decide(checks: readonly Check[]): CombinedDecision {
-    const decisions = checks.map(({ limit, key, cost }) => this.consume(limit, key, cost));
-    return combine(checks, decisions, (uncounted) => uncounted);
-  }
-
-  peek(limit: Limit, key: string): Decision {
-    return this.consume(limit, key, 1);
+    return copyWith(new MadeDecision(limit, cost, finding), { degraded: true, degradedBy: this.#allows ? "allow" : "deny" });
   }
 
   charge(): number {

@@ -2,10 +2,11 @@ import type { Charge, Settler } from "../algorithms/algorithm.js";
 import { charged, copyWith } from "../algorithms/decision.js";
 import { type Policy, shareOf } from "../algorithms/registry.js";
 import { nothingReserved } from "../decide/charge.js";
-import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import { type CombinedDecision, combine, type Decision, passesAll } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
 import { renewingStore, type Store, scopeOf } from "../decide/store.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
 import { type DeadlineStore, debtIn, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
@@ -33,13 +34,9 @@ export class LocalFallback implements FallbackStore {
   #unreportedUntilMs = Number.NEGATIVE_INFINITY;
 
   static of(fallback: Store<"sync">, processes: number, breakers: Breakers): LocalFallback {
-    const ofFallback = instances.get(scopeOf(fallback)) ?? new WeakMap<Breakers, Map<number, LocalFallback>>();
-    instances.set(scopeOf(fallback), ofFallback);
-    const ofStore = ofFallback.get(breakers) ?? new Map<number, LocalFallback>();
-    ofFallback.set(breakers, ofStore);
-    const instance = ofStore.get(processes) ?? new LocalFallback(fallback, processes, breakers);
-    ofStore.set(processes, instance);
-    return instance;
+    const ofFallback = getOrMake(instances, scopeOf(fallback), () => new WeakMap());
+    const ofStore = getOrMake(ofFallback, breakers, () => new Map());
+    return getOrMake(ofStore, processes, () => new LocalFallback(fallback, processes, breakers));
   }
 
   private constructor(fallback: Store<"sync">, processes: number, breakers: Breakers) {
@@ -57,15 +54,16 @@ export class LocalFallback implements FallbackStore {
     return this.#unreportedUntilMs > Number.NEGATIVE_INFINITY;
   }
 
-  consume(limit: Limit, key: string, cost: number, user: FallbackUser): Decision {
-    const made = this.#fallback.consume(this.#changing(limit, key), key, cost);
-    return made.allowed ? this.#charged(limit, key, this.#counted(limit, made), user) : this.#counted(limit, made);
-  }
-
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision {
     const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
     const counted = made.map((decision, i) => this.#counted((checks[i] as Check).limit, decision));
-    return combine(checks, counted, (decision, { limit, key }) => this.#charged(limit, key, decision, user));
+    if (passesAll(checks, counted)) {
+      checks.forEach(({ limit, key, dryRun }, i) => {
+        const decision = counted[i] as Decision;
+        if (decision.allowed && dryRun !== true) this.#attachCharge(limit, key, decision, user);
+      });
+    }
+    return combine(checks, counted);
   }
 
   peek(limit: Limit, key: string): Decision {
@@ -174,23 +172,18 @@ export class LocalFallback implements FallbackStore {
 
   #shareOf(limit: Limit): Limit {
     if (this.#processes === 1) return limit;
-    let share = this.#shares.get(limit);
-    if (share === undefined) {
-      share = createLimit(limit.name, shareOf(limit.policy, this.#processes));
-      this.#shares.set(limit, share);
-    }
-    return share;
+    return getOrMake(this.#shares, limit, () => createLimit(limit.name, shareOf(limit.policy, this.#processes)));
   }
 
   /** Attaches the charge that was made here. Only this process can settle it. */
-  #charged(limit: Limit, key: string, decision: Decision, user: FallbackUser): Decision {
+  #attachCharge(limit: Limit, key: string, decision: Decision, user: FallbackUser): void {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
     const settle: Settler<Policy>["settle"] = (of, key, charge, cost) =>
       user.settleInTime((store) => this.#settle(usage, of, key, charge, cost, store));
     // Slots that were reported to the store come back there by themselves.
     const renew: NonNullable<Settler<Policy>["renew"]> = (of, key, charge) =>
       usage.handedOver === undefined ? renewingStore(this.#fallback).renew(this.#shareOf(of), key, charge) : decision;
-    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
+    charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
   }
 
   #counted(limit: Limit, decision: Decision): Decision {

@@ -1,7 +1,7 @@
 import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import { nothingReserved } from "../decide/charge.js";
-import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import { type CombinedDecision, combine, combinedOf, type Decision } from "../decide/decision.js";
 import { DirectGuard, type Fallback, type Guard } from "../decide/guard.js";
 import type { Check, Limit } from "../decide/limit.js";
 import {
@@ -17,14 +17,13 @@ import {
 import type { EventListener } from "../events/events.js";
 import { activeListener, listenerOf } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise, runInBackground } from "../support/promises.js";
+import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import type { Circuit } from "./breaker.js";
 import { type Breakers, breakersOf } from "./breakers.js";
-import { Deadlines, latestMs, msUntil } from "./deadlines.js";
+import { Deadlines, latestMs, msUntil, unblockedMs } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { type DeadlineStore, type FallbackStore, type FallbackUser, NoFallback } from "./fallback-store.js";
 import { LocalFallback } from "./local-fallback.js";
-import { unblockedMs } from "./running-clock.js";
 
 /**
  * The guard of a store that may fail: calls it with a deadline and a circuit breaker. If the store fails, or does not answer within
@@ -73,87 +72,32 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     );
   }
 
-  /** The way of nearly every request. It does what `#call` does, without a closure for each step. */
   consume(limit: Limit, key: string, cost: number): Decided<Decision, M> {
-    if (this.#fallbackStore.hasUnreported) return this.#consumeAfterHandOver(limit, key, cost);
-    const circuit = this.#breakers.ofKey(key);
-    const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#fallBack((fallback) => fallback.consume(limit, key, cost, this));
-    let answer: Decision | PromiseLike<Decision>;
-    try {
-      answer = this.#store.consume(limit, key, cost, this.timeoutMs) as Decision | PromiseLike<Decision>;
-    } catch (error) {
-      return this.#consumeFailed(circuit, period, error, limit, key, cost);
-    }
-    if (!isPromise(answer)) return this.#consumed(circuit, period, answer, limit, key, cost, this.#store.answersFromCache);
-    const pending = this.#store.keepsDeadlines === true ? answer : this.atMost(this.timeoutMs, answer);
-    return pending.then(
-      (made) => this.#consumed(circuit, period, made, limit, key, cost),
-      (error) => this.#consumeFailed(circuit, period, error, limit, key, cost),
-    ) as Decided<Decision, M>;
-  }
-
-  #consumed(circuit: Circuit, period: number, made: Decision, limit: Limit, key: string, cost: number, isCached = false): Decision {
-    if (!isDecision(made)) return this.#consumeFailed(circuit, period, wrongAnswer(made), limit, key, cost);
-    if (isCached) circuit.unused(period);
-    else circuit.succeeded(period);
-    return made.allowed ? charged(made, limit, key, this) : asOwn(made);
-  }
-
-  #consumeFailed(circuit: Circuit, period: number, error: unknown, limit: Limit, key: string, cost: number): Decision {
-    this.#failed(circuit, period, error);
-    return this.#fallBack((fallback) => fallback.consume(limit, key, cost, this));
-  }
-
-  #consumeAfterHandOver(limit: Limit, key: string, cost: number): Decided<Decision, M> {
-    return this.#call<Decision, Decision>(
-      [{ limit, key, cost }],
-      (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
-      isDecision,
-      (made) => (made.allowed ? charged(made, limit, key, this) : asOwn(made)),
-      (fallback) => fallback.consume(limit, key, cost, this),
-    );
+    return this.#call(consuming, { limit, key, cost });
   }
 
   decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
-    return this.#call<Decision[], CombinedDecision>(
-      checks,
-      (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
-      (answer) => Array.isArray(answer) && answer.every(isDecision),
-      (decisions) => combine(checks, decisions, (made, { limit, key }) => charged(made, limit, key, this)),
-      (fallback) => fallback.decide(checks, this),
-    );
+    const first = checks[0] as Check;
+    if (checks.length > 1 || first.dryRun === true) return this.#call(deciding, checks);
+    const decided = this.#call(consuming, first);
+    return andThen<Decision, CombinedDecision>(decided, (decision) => combinedOf(first, decision)) as Decided<CombinedDecision, M>;
   }
 
   peek(limit: Limit, key: string): Decided<Decision, M> {
-    return this.#call<Decision, Decision>(
-      [{ limit, key, cost: 1 }],
-      (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
-      isDecision,
-      asOwn,
-      (fallback) => fallback.peek(limit, key),
-    );
+    return this.#call(peeking, { limit, key, cost: 1 });
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
+    return this.#inTime(this.#store.settle(limit, key, charge, cost, this.timeoutMs));
   }
 
   /** Asks the store as a decision does: with the breaker, after a hand-over, and with the fallback if it fails. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M> {
-    return this.#call<number, number>(
-      [{ limit, key, cost }],
-      (timeoutMs) => this.#store.settle(limit, key, nothingReserved, cost, timeoutMs),
-      (answer) => typeof answer === "number",
-      (units) => units,
-      (fallback) => fallback.charge(limit, key, cost),
-    );
+    return this.#call(charging, { limit, key, cost });
   }
 
   renew(limit: Limit, key: string, charge: Charge): Decided<Decision | undefined, M> {
-    return this.#inTime<Decision | undefined, Decided<Decision | undefined, M>>(this.timeoutMs, (timeoutMs) =>
-      renewingStore(this.#store).renew(limit, key, charge, timeoutMs),
-    );
+    return this.#inTime(renewingStore(this.#store).renew(limit, key, charge, this.timeoutMs));
   }
 
   settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): Answer<number, M> {
@@ -164,84 +108,104 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
 
   reset(limit: Limit, key: string): Answer<void, M> {
     this.#fallbackStore.reset(limit, key);
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
+    return this.#inTime(this.#store.reset(limit, key, this.timeoutMs));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind): Answer<Blocked, M> {
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.block(name, key, forMs, kind, timeoutMs));
+    return this.#inTime(this.#store.block(name, key, forMs, kind, this.timeoutMs));
   }
 
   unblock(name: string, key: string): Answer<void, M> {
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.unblock(name, key, timeoutMs));
+    return this.#inTime(this.#store.unblock(name, key, this.timeoutMs));
   }
 
   keyState(limit: Limit, key: string): Answer<Inspection, M> {
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.keyState(limit, key, timeoutMs));
+    return this.#inTime(this.#store.keyState(limit, key, this.timeoutMs));
   }
 
-  /**
-   * Calls the store if the breaker admits it.
-   * @param isAnswer whether the answer of a third-party store is one at all.
-   * @param finish makes the result of an answer.
-   * @param fallBack makes the result without the store.
-   */
-  #call<Made, Result>(
-    checks: readonly Check[],
-    ask: (timeoutMs: number) => Decided<Made, M>,
-    isAnswer: (answer: unknown) => boolean,
-    finish: (made: Made) => Result,
-    fallBack: (fallbackStore: FallbackStore) => Result,
-  ): Decided<Result, M> {
-    const circuit = this.#breakers.of(checks);
+  /** Makes a call if the breaker admits it. If the store fails, the fallback answers. */
+  #call<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Decided<Result, M> {
+    const circuit = this.#breakers.of(of);
     const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#fallBack(fallBack) as Decided<Result, M>;
-    const done = (made: Made, isCached = false): Result => {
-      if (!isAnswer(made)) return failed(wrongAnswer(made));
-      if (isCached) circuit.unused(period);
-      else circuit.succeeded(period);
-      return finish(made);
-    };
-    const failed = (error: unknown): Result => {
-      this.#failed(circuit, period, error);
-      return this.#fallBack(fallBack);
-    };
-    let answer: Made | PromiseLike<Made>;
+    if (period === 0) return this.#fallBack(call, of) as Decided<Result, M>;
+    let answer: Promised<Made>;
     try {
-      answer = this.#ask(checks, ask) as Made | PromiseLike<Made>;
+      answer = this.#fallbackStore.hasUnreported
+        ? this.#askAfterHandOver(call, of)
+        : this.#inTime(call.ask(this.#store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
-      return failed(error) as Decided<Result, M>;
+      return this.#fail(call, of, circuit, period, error) as Decided<Result, M>;
     }
-    return (isPromise(answer) ? answer.then((made) => done(made), failed) : done(answer, this.#store.answersFromCache)) as Decided<
-      Result,
-      M
-    >;
+    const result = isPromise(answer)
+      ? answer.then(
+          (made) => this.#finish(call, of, circuit, period, made, false),
+          (error) => this.#fail(call, of, circuit, period, error),
+        )
+      : this.#finish(call, of, circuit, period, answer, this.#store.answersFromCache === true);
+    return result as Decided<Result, M>;
   }
 
-  /** Calls the store after the hand-over of these keys, both within one timeout. */
-  #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Decided<T, M>): Decided<T, M> {
-    if (!this.#fallbackStore.hasUnreported) return this.#inTime(this.timeoutMs, ask);
+  #finish<Of extends Checks, Made, Result>(
+    call: StoreCall<Of, Made, Result>,
+    of: Of,
+    circuit: Circuit,
+    period: number,
+    made: Made,
+    isCached: boolean,
+  ): Result {
+    if (!call.isAnswer(made)) return this.#fail(call, of, circuit, period, wrongAnswer(made));
+    if (isCached) circuit.unused(period);
+    else circuit.succeeded(period);
+    return call.finish(made, of, this);
+  }
+
+  #fail<Of extends Checks, Made, Result>(
+    call: StoreCall<Of, Made, Result>,
+    of: Of,
+    circuit: Circuit,
+    period: number,
+    error: unknown,
+  ): Result {
+    activeListener(this.#onEvent)?.({ type: "store-error", error });
+    const code = error instanceof FloodgateError ? error.code : undefined;
+    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
+    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
+    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
+    return this.#fallBack(call, of);
+  }
+
+  /** Reports the usage of these keys first. Both calls have one timeout. */
+  #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Made> {
     const deadlineMs = unblockedMs() + this.timeoutMs;
-    const handOver = this.#fallbackStore.handOver(checks, () => this.#withDeadline(deadlineMs));
-    return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Decided<T, M>;
+    const handOver = this.#fallbackStore.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
+    return andThen<void, Made>(this.#bounded(handOver), () => {
+      const leftMs = msUntil(deadlineMs);
+      return this.#inTime(call.ask(this.#store, of, leftMs), leftMs);
+    });
   }
 
   /** The store, with one deadline for all calls. */
   #withDeadline(deadlineMs: number): DeadlineStore {
     return {
-      consume: (limit, key, cost) => this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs)),
-      settle: (limit, key, charge, cost) =>
-        this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs)),
+      consume: (limit, key, cost) => {
+        const leftMs = msUntil(deadlineMs);
+        return this.#inTime(this.#store.consume(limit, key, cost, leftMs), leftMs);
+      },
+      settle: (limit, key, charge, cost) => {
+        const leftMs = msUntil(deadlineMs);
+        return this.#inTime(this.#store.settle(limit, key, charge, cost, leftMs), leftMs);
+      },
     };
   }
 
-  /** Bounds an answer, such as a shared hand-over, by our timeout. */
-  #bounded<T>(answer: T | PromiseLike<T>, timeoutMs = this.timeoutMs): T | PromiseLike<T> {
-    return isPromise(answer) ? this.atMost(timeoutMs, answer) : answer;
+  /** Bounds the answer of a store that keeps no deadlines. */
+  #inTime<A>(answer: A, timeoutMs = this.timeoutMs): A {
+    return this.#store.keepsDeadlines === true ? answer : (this.#bounded(answer, timeoutMs) as A);
   }
 
-  #inTime<T, A extends Decided<T, M>>(timeoutMs: number, ask: (timeoutMs: number) => A): A {
-    const answer = ask(timeoutMs);
-    return this.#store.keepsDeadlines === true ? answer : (this.#bounded<T>(answer as T | PromiseLike<T>, timeoutMs) as A);
+  /** Bounds an answer, such as a shared hand-over, by our timeout. */
+  #bounded<T>(answer: Promised<T>, timeoutMs = this.timeoutMs): Promised<T> {
+    return isPromise(answer) ? this.atMost(timeoutMs, answer) : answer;
   }
 
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
@@ -263,24 +227,56 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     });
   }
 
-  /** Decides without the store. If the fallback fails too, the request passes. */
-  #fallBack<Result>(decide: (fallbackStore: FallbackStore) => Result): Result {
+  /** Answers without the store. If the fallback fails too, the request passes. */
+  #fallBack<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Result {
     try {
-      return decide(this.#fallbackStore);
+      return call.fallBack(this.#fallbackStore, of, this);
     } catch (error) {
       activeListener(this.#onEvent)?.({ type: "store-error", error });
-      return decide(new NoFallback(true, this.#breakers));
+      return call.fallBack(new NoFallback(true, this.#breakers), of, this);
     }
   }
-
-  #failed(circuit: Circuit, period: number, error: unknown): void {
-    activeListener(this.#onEvent)?.({ type: "store-error", error });
-    const code = error instanceof FloodgateError ? error.code : undefined;
-    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
-    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
-    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
-  }
 }
+
+/** What a call is about: one limit, or several in one step. */
+type Checks = Check | readonly Check[];
+
+/** A call of the store that a fallback can answer. Constants, because closures for each step of each call would cost more. */
+interface StoreCall<Of extends Checks, Made, Result> {
+  ask(store: Store, of: Of, timeoutMs: number): Promised<Made>;
+  /** Whether the answer of a third-party store is one at all. */
+  isAnswer(answer: unknown): boolean;
+  finish(made: Made, of: Of, guard: FallbackUser): Result;
+  fallBack(fallbackStore: FallbackStore, of: Of, guard: FallbackUser): Result;
+}
+
+const consuming: StoreCall<Check, Decision, Decision> = {
+  ask: (store, { limit, key, cost }, timeoutMs) => store.consume(limit, key, cost, timeoutMs),
+  isAnswer: isDecision,
+  finish: (made, { limit, key }, guard) => (made.allowed ? charged(made, limit, key, guard) : asOwn(made)),
+  fallBack: (fallbackStore, check, guard) => fallbackStore.decide([check], guard).all[0] as Decision,
+};
+
+const deciding: StoreCall<readonly Check[], Decision[], CombinedDecision> = {
+  ask: (store, checks, timeoutMs) => store.consumeAll(checks, timeoutMs),
+  isAnswer: (answer) => Array.isArray(answer) && answer.every(isDecision),
+  finish: (decisions, checks, guard) => combine(checks, decisions, guard),
+  fallBack: (fallbackStore, checks, guard) => fallbackStore.decide(checks, guard),
+};
+
+const peeking: StoreCall<Check, Decision, Decision> = {
+  ask: (store, { limit, key }, timeoutMs) => store.peek(limit, key, timeoutMs),
+  isAnswer: isDecision,
+  finish: (made) => asOwn(made),
+  fallBack: (fallbackStore, { limit, key }) => fallbackStore.peek(limit, key),
+};
+
+const charging: StoreCall<Check, number, number> = {
+  ask: (store, { limit, key, cost }, timeoutMs) => store.settle(limit, key, nothingReserved, cost, timeoutMs),
+  isAnswer: (answer) => typeof answer === "number",
+  finish: (units) => units,
+  fallBack: (fallbackStore, { limit, key, cost }) => fallbackStore.charge(limit, key, cost),
+};
 
 function timeoutError(timeoutMs: number): FloodgateError {
   return new FloodgateError(

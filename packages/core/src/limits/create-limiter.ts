@@ -1,5 +1,4 @@
-import { toPolicy } from "../algorithms/policy.js";
-import { heldPolicy, type Policy, type PolicyOptions } from "../algorithms/registry.js";
+import { heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
 import { checkLease, checkName, createLimit } from "../decide/limit.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";

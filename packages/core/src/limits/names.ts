@@ -1,6 +1,7 @@
 import type { Guard } from "../decide/guard.js";
 import { LocalFallback } from "../failure/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
+import { getOrMake } from "../support/get-or-make.js";
 
 /**
  * Whose name it is on a store. Equal owners may share it: policies by their JSON (`ownerOf`), policy functions and rule sources by identity.
@@ -49,9 +50,7 @@ export function claimNames(where: string, guard: Guard, claims: readonly Claim[]
   const all = claimsOnStores(where, guard, claims);
   for (const claim of all) checkClaim(claim);
   for (const { scope, name, owner } of all) {
-    const known = namesOf(scope).get(name);
-    if (known === undefined) namesOf(scope).set(name, { owner, users: 1 });
-    else known.users++;
+    getOrMake(namesOf(scope), name, () => ({ owner, users: 0 })).users++;
   }
   return () => {
     for (const { scope, name } of all) {
@@ -85,10 +84,5 @@ function otherOf(known: NameOwner, owner: NameOwner): string {
 }
 
 function namesOf(scope: object): Names {
-  let known = names.get(scope);
-  if (known === undefined) {
-    known = new Map();
-    names.set(scope, known);
-  }
-  return known;
+  return getOrMake(names, scope, () => new Map());
 }

@@ -3,6 +3,7 @@ import type { EventListener } from "../events/events.js";
 import { emitWarning } from "../events/listeners.js";
 import type { RequestContext } from "../requests/request-context.js";
 import { shown } from "../support/errors.js";
+import { getOrMake } from "../support/get-or-make.js";
 
 // Mistakes in how an app mounts its middlewares. They show only in traffic, so they are warnings.
 
@@ -111,12 +112,7 @@ const apps = new WeakMap<object, MadePerRequest>();
 
 /** The suspects of an app. */
 export function madePerRequestOf(app: object): MadePerRequest {
-  let made = apps.get(app);
-  if (made === undefined) {
-    made = new MadePerRequest();
-    apps.set(app, made);
-  }
-  return made;
+  return getOrMake(apps, app, () => new MadePerRequest());
 }
 
 const usedStores = new WeakSet<object>();

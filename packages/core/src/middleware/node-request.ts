@@ -1,7 +1,7 @@
 import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
 import { type NodeResponse, whenEnded } from "../responses/response-end.js";
-import { withFaults } from "../support/faults.js";
+import { withFaults } from "../support/errors.js";
 import { isPromise } from "../support/promises.js";
 import type { RateLimit } from "./rate-limit.js";
 

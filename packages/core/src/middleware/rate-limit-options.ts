@@ -5,7 +5,7 @@ import type { ReceiptSecret } from "../limits/receipt.js";
 import { requestName } from "../requests/foreign-request.js";
 import type { ResponseOptions } from "../responses/outcome.js";
 import { limitWords } from "../rules/rule.js";
-import type { RulesOptions } from "../rules/rules-options.js";
+import type { RulesOptions } from "../rules/rule-context.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";

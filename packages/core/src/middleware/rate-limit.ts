@@ -1,5 +1,4 @@
 import type { CombinedDecision } from "../decide/decision.js";
-import { decideChecks } from "../decide/guard.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, emitRequest } from "../events/decision-events.js";
@@ -19,8 +18,7 @@ import { decideWithBans } from "../rules/bans.js";
 import { type Asked, type CompiledRule, checksOf, emitNotCounted, type RuleCheck, rejectsPath } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
 import type { RuleSource } from "../rules/rule-source.js";
-import { reasonOf } from "../support/errors.js";
-import { throwFault } from "../support/faults.js";
+import { reasonOf, throwFault } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, isPromise, type Promised } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
@@ -194,7 +192,7 @@ export class RateLimit<Req> {
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
     // The guard decides all checks in one atomic step. Bans then count the rejections.
     const { client, hasBans } = version;
-    const combined = hasBans ? decideWithBans(checks, client) : decideChecks(client.guard, checks);
+    const combined = hasBans ? decideWithBans(checks, client) : client.guard.decide(checks);
     return "then" in combined
       ? combined.then((later) => this.#report(context, checks, later, shown))
       : this.#report(context, checks, combined, shown);

@@ -1,6 +1,5 @@
 import { outgoingOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
-import { FloodgateError, shown } from "../support/errors.js";
-import { withFaults } from "../support/faults.js";
+import { FloodgateError, shown, withFaults } from "../support/errors.js";
 import type { Promised } from "../support/promises.js";
 import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";

@@ -7,9 +7,8 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
-import type { RuleContext } from "./rule-context.js";
+import type { RuleContext, RulesOptions } from "./rule-context.js";
 import { isRuleSource, type RuleSet, type RuleSource } from "./rule-source.js";
-import type { RulesOptions } from "./rules-options.js";
 
 /** One version of a middleware's rules. */
 export interface Version<Req> {

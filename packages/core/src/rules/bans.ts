@@ -1,14 +1,13 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
 import { blockedDecision } from "../decide/blocks.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
-import { decideChecks, type Guard } from "../decide/guard.js";
+import type { Guard } from "../decide/guard.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
 import type { Blocked } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
-import { msUntil } from "../failure/deadlines.js";
-import { unblockedMs } from "../failure/running-clock.js";
+import { msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
@@ -97,7 +96,7 @@ interface BanCheck extends Check {
 export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
   const { guard } = client;
   const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
-  return andThen<CombinedDecision, CombinedDecision>(decideChecks(guard, checks), (whole) => {
+  return andThen<CombinedDecision, CombinedDecision>(guard.decide(checks), (whole) => {
     let counted: Promised<Decision>[] | undefined;
     for (let i = 0; i < checks.length; i++) {
       const check = checks[i] as BanCheck;
@@ -109,7 +108,7 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
       counted[i] = countRejection(check, ban, decision, client, deadlineMs);
     }
     if (counted === undefined) return whole;
-    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all, (decision) => decision));
+    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all));
   });
 }
 

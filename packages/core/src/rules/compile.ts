@@ -4,8 +4,7 @@ import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
 import { limitWords, meaningWithRules, type Rule } from "./rule.js";
-import type { RuleContext } from "./rule-context.js";
-import type { RulesOptions } from "./rules-options.js";
+import type { RuleContext, RulesOptions } from "./rule-context.js";
 
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {

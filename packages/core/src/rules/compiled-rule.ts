@@ -1,5 +1,4 @@
-import { toPolicy } from "../algorithms/policy.js";
-import { heldPolicy, type Policy } from "../algorithms/registry.js";
+import { heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
 import type { Check } from "../decide/limit.js";
 import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
 import { isZero } from "../decide/zero-limits.js";

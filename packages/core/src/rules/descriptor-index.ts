@@ -1,4 +1,5 @@
 import type { Descriptor } from "../requests/descriptor.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { type DescriptorMatch, fitsDescriptor } from "./descriptor-match.js";
 import type { CompiledMatch } from "./match.js";
 
@@ -14,9 +15,9 @@ class ByEntry {
     const exact = entries.find(({ values }) => values !== undefined);
     const required = entries.find(({ absent }) => !absent);
     if (exact?.values !== undefined) {
-      const byValue = listIn(this.#values, exact.name, () => new Map<string, number[]>());
-      for (const value of exact.values) listIn(byValue, value, newList).push(place);
-    } else if (required !== undefined) listIn(this.#present, required.name, newList).push(place);
+      const byValue = getOrMake(this.#values, exact.name, () => new Map<string, number[]>());
+      for (const value of exact.values) getOrMake(byValue, value, newList).push(place);
+    } else if (required !== undefined) getOrMake(this.#present, required.name, newList).push(place);
     else this.#rest.push(place);
   }
 
@@ -44,7 +45,7 @@ export class DescriptorIndex<Rule extends { readonly match: CompiledMatch | unde
       if (descriptor === undefined || descriptor === "unread") return;
       const domains = descriptor.domain?.values;
       if (domains === undefined) this.#everyDomain.add(place, descriptor);
-      else for (const domain of new Set(domains)) listIn(this.#domains, domain, () => new ByEntry()).add(place, descriptor);
+      else for (const domain of new Set(domains)) getOrMake(this.#domains, domain, () => new ByEntry()).add(place, descriptor);
     });
   }
 
@@ -63,12 +64,3 @@ export class DescriptorIndex<Rule extends { readonly match: CompiledMatch | unde
 const none: readonly number[] = [];
 const newList = (): number[] => [];
 const ascending = (a: number, b: number): number => a - b;
-
-function listIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
-}

@@ -8,9 +8,8 @@ import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
 import type { Rule } from "./rule.js";
-import { ruleContext } from "./rule-context.js";
+import { type RulesOptions, ruleContext } from "./rule-context.js";
 import type { RuleSet } from "./rule-source.js";
-import type { RulesOptions } from "./rules-options.js";
 import { headerCost } from "./validate.js";
 
 /**

@@ -1,4 +1,5 @@
 import type { Readings } from "../requests/path.js";
+import { getOrMake } from "../support/get-or-make.js";
 import type { CompiledMatch } from "./match.js";
 import { PathTrie } from "./path-trie.js";
 
@@ -90,12 +91,3 @@ export class MatchIndex<Rule extends { readonly match: CompiledMatch | undefined
 }
 
 const ascending = (a: number, b: number): number => a - b;
-
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
-}

@@ -1,4 +1,5 @@
 import { anySegments, type Reading } from "../requests/path.js";
+import { getOrMake } from "../support/get-or-make.js";
 import { oneSegment, type PathPattern, type Segment } from "./path-pattern.js";
 
 /** A prefix of one or more patterns. */
@@ -26,12 +27,7 @@ class Node<T> {
       this.anySegments ??= new Node(true);
       return this.anySegments;
     }
-    let node = this.literals.get(segment);
-    if (node === undefined) {
-      node = new Node(false);
-      this.literals.set(segment, node);
-    }
-    return node;
+    return getOrMake(this.literals, segment, () => new Node<T>(false));
   }
 }
 

@@ -1,5 +1,4 @@
-import { factoryName, toPolicy } from "../algorithms/policy.js";
-import { definitionOf, optionsOf, type Policy, type PolicyOptions } from "../algorithms/registry.js";
+import { definitionOf, factoryName, optionsOf, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";

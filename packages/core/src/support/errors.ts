@@ -1,3 +1,5 @@
+import { isPromise } from "./promises.js";
+
 /** Identifies the kind of error. Codes do not change between releases. */
 export type ErrorCode =
   | "FLOODGATE_CANNOT_LISTEN"
@@ -91,5 +93,28 @@ export function reasonOf(thrown: unknown): { readonly code: string | undefined; 
     return { code: typeof code === "string" ? code : undefined, why: typeof message === "string" ? message : shown(thrown) };
   } catch {
     return { code: undefined, why: "what was thrown cannot be read." };
+  }
+}
+
+/**
+ * Throws what a function of the app has thrown, as an object. Frameworks treat some other values as no error: undefined, for example, or
+ * "route" in Express.
+ */
+export function throwFault(reason: unknown): never {
+  if (typeof reason === "object" && reason !== null) throw reason;
+  throw new FloodgateError(
+    "FLOODGATE_NO_ERROR",
+    `A function of the app failed with ${shown(reason)}, which is not an error. Throw an Error: throw new Error("why").`,
+    { cause: reason },
+  );
+}
+
+/** Runs a function of the app. What it throws or rejects with becomes an error object. */
+export function withFaults<T>(run: () => T): T {
+  try {
+    const result = run();
+    return isPromise(result) ? (result.then(undefined, throwFault) as T) : result;
+  } catch (reason) {
+    throwFault(reason);
   }
 }

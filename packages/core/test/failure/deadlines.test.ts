@@ -11,7 +11,7 @@ async function loaded(hasImmediates: boolean) {
   vi.stubGlobal("setImmediate", hasImmediates ? (run: () => void) => loop.immediately(run) : undefined);
   vi.resetModules();
   const { Deadlines, latestMs, msLeft, msUntil } = await import("../../src/failure/deadlines.js");
-  const { unblockedMs } = await import("../../src/failure/running-clock.js");
+  const { unblockedMs } = await import("../../src/failure/deadlines.js");
   vi.unstubAllGlobals();
   const waiter = (timeoutMs: number, expire: () => void = () => undefined): Waiter & { deadlineMs: number } => {
     return { deadlineMs: unblockedMs() + timeoutMs, latestMs: latestMs(timeoutMs), place: -1, expire };

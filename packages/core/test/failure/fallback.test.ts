@@ -114,7 +114,7 @@ describe("during an outage, a fallback", () => {
     const broken = new Error("no memory");
     const failing: Store<"sync"> = {
       ...simpleStore(),
-      consume() {
+      consumeAll() {
         throw broken;
       },
     };

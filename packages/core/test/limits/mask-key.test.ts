@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { maskKey } from "../../src/limits/mask-key.js";
+import { maskKey } from "../../src/limits/key.js";
 
 it.each([
   ["203.0.113.7", "203.0.113.x"],

@@ -1,6 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { allRuns } from "../../../../test/runs.js";
 import { type App, frameworks, fullApp, stackedApp } from "./apps.js";
 import { startBrowser, type TestBrowser, totalsOf } from "./browser.js";
 
@@ -32,17 +33,20 @@ describe("the page", () => {
     for (const app of Object.values(apps)) await app.close();
   });
 
-  it.each(Object.keys(sent))("shows what was sent to an app on %s, for all limits of the process", async (name) => {
-    const page = await browser.open(apps[name]?.port ?? 0);
-    await expect
-      .poll(() => totalsOf(page))
-      .toEqual({
-        "Express's": { Allowed: 10, Limited: 2, "Units asked": 12, "Units charged": 10 },
-        "Koa's": { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
-        "Hono's": { Allowed: 7, "Units asked": 7, "Units charged": 7 },
-      });
-    await page.close();
-  });
+  it.each(Object.keys(sent).slice(0, allRuns ? undefined : 1))(
+    "shows what was sent to an app on %s, for all limits of the process",
+    async (name) => {
+      const page = await browser.open(apps[name]?.port ?? 0);
+      await expect
+        .poll(() => totalsOf(page))
+        .toEqual({
+          "Express's": { Allowed: 10, Limited: 2, "Units asked": 12, "Units charged": 10 },
+          "Koa's": { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
+          "Hono's": { Allowed: 7, "Units asked": 7, "Units charged": 7 },
+        });
+      await page.close();
+    },
+  );
 
   it("says when the app is gone, and when it is back", async () => {
     const app = await start("Express", "Gone", 1);

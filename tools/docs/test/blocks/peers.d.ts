@@ -17,3 +17,9 @@ declare module "cloudflare:workers" {
   export const env: { readonly FLOODGATE: DurableObjectNamespace; readonly DB: D1Database };
   export function waitUntil(work: Promise<unknown>): void;
 }
+
+/** Of Deno's own types, what the pages use. The tests of packages/store-database compile the driver with all of them. */
+declare namespace Deno {
+  function openKv(): Promise<import("@floodgate/store-database/deno-kv").KvDatabase>;
+  function serve(handler: (request: Request) => Response | Promise<Response>): unknown;
+}
