@@ -11,12 +11,12 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 61.5],
-  ["fastify", "rateLimit", 61.5],
-  ["koa", "rateLimit", 61.7],
-  ["hono", "rateLimit", 61.1],
-  ["node", "rateLimit", 60.8],
-  ["fetch", "rateLimit", 61.2],
+  ["express", "rateLimit", 61.6],
+  ["fastify", "rateLimit", 61.8],
+  ["koa", "rateLimit", 61.8],
+  ["hono", "rateLimit", 61.3],
+  ["node", "rateLimit", 60.9],
+  ["fetch", "rateLimit", 61.4],
   ["store-redis", "redisStore", 45.5],
   ["rules", "fileRules", 85.3],
   ["core", "createLimiter", 31.8],

@@ -179,9 +179,9 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
 
   const properties = {
     hook(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-      if (limits.app !== undefined) return decide(request, reply, done, limits.app);
       const message = "rateLimit: with `global: false` there is no limit for `hook`. Make one of its own.";
-      done(new FloodgateError("FLOODGATE_MISSING_LIMIT", message));
+      if (limits.app === undefined) done(new FloodgateError("FLOODGATE_MISSING_LIMIT", message));
+      else decide(request, reply, done, limits.app);
     },
     close: () => limits.close(),
     // Hooks of the plugin belong to the scope that registers it.

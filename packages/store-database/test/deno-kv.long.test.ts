@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allRuns } from "../../../test/runs.js";
 import { patienceMs } from "./races.js";
 import { bundled, consume, fixed, raceCasesOf, restartCase, runDeno, suiteInWorker, Workers } from "./workers.js";
 
@@ -11,7 +10,7 @@ let workers: Workers;
 const folder = mkdtempSync(join(tmpdir(), "floodgate-deno-"));
 
 beforeAll(async () => {
-  workers = await Workers.startDeno(allRuns ? 8 : 2, folder);
+  workers = await Workers.startDeno(8, folder);
 }, patienceMs);
 afterAll(async () => {
   await workers?.stop();
@@ -48,7 +47,7 @@ describe("Deno KV", () => {
   });
 });
 
-describe.runIf(allRuns)("processes of Deno", () => {
+describe("processes of Deno", () => {
   raceCasesOf(() => workers, "kv");
   restartCase((restarted) => Workers.startDeno(1, restarted), ["kv"]);
 
