@@ -209,7 +209,7 @@ export interface StoreInfo {
   readonly breaker?: "closed" | "open" | "half-open";
   /** Keys held now. Undefined if the store does not know. */
   readonly size?: number;
-  /** Decision time over the last minute. Undefined if nothing was decided in it. */
+  /** Decision time over the last minute. Undefined if nothing was decided in it, or if the store is in this process. */
   readonly latency?: Latency;
   /** Failures since `scope.sinceMs`, by error code; `"other"` if it has none. */
   readonly errors: readonly { readonly code: string; readonly count: number }[];

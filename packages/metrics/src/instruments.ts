@@ -130,7 +130,7 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     "decision.duration",
     "s",
     [],
-    "How long the store took for a decision, one value for each rule of a request.",
+    "How long the store took for a decision, one value for each rule of a request. 0 for a store in this process, such as memory, which is not timed.",
     decisionSeconds,
   ),
   bans: counter(

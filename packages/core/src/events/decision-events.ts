@@ -1,5 +1,6 @@
 import { hasCharge } from "../algorithms/decision.js";
 import type { CombinedDecision, Decision } from "../decide/decision.js";
+import type { Mode } from "../decide/store.js";
 import { steadyMs } from "../support/runtime.js";
 import type { DecisionEvent, EventListener, RequestEvent, RequestResult } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
@@ -19,11 +20,27 @@ export interface RequestPass {
   emitted: RequestEvent | undefined;
 }
 
+/** When the store is asked, by `steadyMs`. 0 for a store in this process: to read the clock twice would take as long as its decision. */
+export function timeOfAsking({ mode }: { readonly mode: Mode }): number {
+  return mode === "sync" ? 0 : steadyMs();
+}
+
+/** Emits the events of a decision under one limit, and of its request. */
+export function emitDecision(listener: EventListener, key: string, decision: Decision, askedMs: number): void {
+  if (decision.allowed && !hearsAllowed(listener)) return;
+  listener(eventOf(key, decision, false, storeMsSince(askedMs)));
+  emitRequest(listener, resultOf({ decision, shadow: false }) as RequestResult, decision, undefined);
+}
+
+function storeMsSince(askedMs: number): number {
+  return askedMs === 0 ? 0 : steadyMs() - askedMs;
+}
+
 /**
  * Emits the events of decisions that were made in one step, and then of the request. A limit that allowed has no event if another one
  * rejected: the request did not pass it.
  * @param listener undefined if nobody listens.
- * @param askedMs when the store was asked, by `steadyMs`.
+ * @param askedMs of `timeOfAsking`.
  */
 export function emitDecisions(
   listener: EventListener | undefined,
@@ -44,11 +61,12 @@ export function emitEach(
   askedMs: number,
 ): boolean {
   if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return false;
-  const storeMs = steadyMs() - askedMs;
-  checks.forEach(({ key, shadow = false }, i) => {
+  const storeMs = storeMsSince(askedMs);
+  for (let i = 0; i < checks.length; i++) {
     const decision = all[i] as Decision;
+    const { key, shadow = false } = checks[i] as (typeof checks)[number];
     if (allowed || !decision.allowed) listener(eventOf(key, decision, shadow, storeMs));
-  });
+  }
   return true;
 }
 

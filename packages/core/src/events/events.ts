@@ -17,7 +17,10 @@ export interface DecisionEvent {
   readonly shadow: boolean;
   /** The units that the request was charged: its cost, or 0 if it was rejected or could not be counted. */
   readonly charged: number;
-  /** How long the store took, in milliseconds with fractions. Limits that are decided in one step have the same time. */
+  /**
+   * How long the store took, in milliseconds with fractions. 0 for a store in this process, which is not timed. Limits that are decided in one
+   * step have the same time.
+   */
   readonly storeMs: number;
 }
 

@@ -29,6 +29,8 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
 
 /** The listeners, and their wrappers, that ignore the events of requests that all limits allow. */
 const troubleOnly = new WeakSet<EventListener>();
+/** Whether there is one. Most processes have none. */
+let hasTroubleOnly = false;
 
 /**
  * Marks a listener that ignores the events of requests that all limits allow: middlewares make none for it while nobody else listens. Mark
@@ -36,12 +38,13 @@ const troubleOnly = new WeakSet<EventListener>();
  */
 export function ignoresAllowed(onEvent: EventListener): EventListener {
   troubleOnly.add(onEvent);
+  hasTroubleOnly = true;
   return onEvent;
 }
 
 /** False for a listener of `heard` that was marked, while nobody observes. */
 export function hearsAllowed(listener: EventListener): boolean {
-  return !troubleOnly.has(listener);
+  return !hasTroubleOnly || !troubleOnly.has(listener);
 }
 
 function listenerFailed(error: unknown): void {

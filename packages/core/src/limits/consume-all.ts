@@ -2,12 +2,11 @@ import type { CombinedDecision, Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
-import { emitDecided, emitEach } from "../events/decision-events.js";
+import { emitDecided, emitEach, timeOfAsking } from "../events/decision-events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen } from "../support/promises.js";
-import { steadyMs } from "../support/runtime.js";
 import type { Key } from "./key.js";
 import { checkConsumedKey, checkCost, type Limiter, type NamedLimiter, promisedBy } from "./limiter.js";
 
@@ -63,7 +62,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const limiters = checks.map(({ limiter }) => limiter as NamedLimiter<M>);
   const guard = (first as NamedLimiter<M>).guard;
   const listeners = limiters.map(({ onEvent }) => activeListener(onEvent));
-  const askedMs = listeners.some((listener) => listener !== undefined) ? steadyMs() : 0;
+  const askedMs = timeOfAsking(guard);
   const deciding = list.some(({ limit }) => isZero(limit)) ? new ZeroLimits(guard).decide(list) : guard.decide(list);
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;

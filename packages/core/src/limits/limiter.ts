@@ -5,14 +5,13 @@ import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
 import type { Limit } from "../decide/limit.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
-import { emitDecisions } from "../events/decision-events.js";
+import { emitDecision, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
-import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
 import {
@@ -217,9 +216,9 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const text = this.keyText(checkConsumedKey(key));
     const listener = activeListener(this.onEvent);
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
-    const askedMs = steadyMs();
+    const askedMs = timeOfAsking(this.guard);
     const decided = andThen<Decision, Decision>(this.guard.consume(limit, text, cost), (decision) => {
-      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
+      emitDecision(listener, text, decision, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);

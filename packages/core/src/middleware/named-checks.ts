@@ -1,6 +1,6 @@
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
-import { emitDecisions } from "../events/decision-events.js";
+import { emitDecisions, timeOfAsking } from "../events/decision-events.js";
 import type { Key } from "../limits/key.js";
 import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
 import type { CheckedRule } from "../responses/outcome.js";
@@ -10,7 +10,6 @@ import type { RuleCheck } from "../rules/compiled-rule.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
 import { andThen, type Promised } from "../support/promises.js";
-import { steadyMs } from "../support/runtime.js";
 import type { RateLimit } from "./rate-limit.js";
 
 /** A rule by its name, with what to count. */
@@ -45,7 +44,7 @@ export function checkNamed<Req>(limit: RateLimit<Req>, named: readonly NamedChec
   const asked = namedRuleChecks(named, version);
   const checks = decisiveChecks(asked.filter((check) => check !== undefined));
   if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
-  const askedMs = steadyMs();
+  const askedMs = timeOfAsking(version.client.guard);
   return andThen<CombinedDecision, NamedDecisions>(decideWithBans(checks, version.client), (whole) => {
     const { allowed, decision, all } = whole;
     emitDecisions(limit.listener, checks, whole, askedMs);

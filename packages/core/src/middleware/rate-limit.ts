@@ -1,7 +1,7 @@
 import type { CombinedDecision } from "../decide/decision.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
-import { emitDecisions, emitRequest } from "../events/decision-events.js";
+import { emitDecisions, emitRequest, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
@@ -22,7 +22,6 @@ import type { RuleSource } from "../rules/rule-source.js";
 import { reasonOf, throwFault } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, isPromise, type Promised } from "../support/promises.js";
-import { steadyMs } from "../support/runtime.js";
 import { WeakList } from "../support/weak-list.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import { SetupObserver } from "./setup-observer.js";
@@ -193,7 +192,7 @@ export class RateLimit<Req> {
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
     if (activeListener(this.#client.onEvent) !== undefined && this.settings.reader.decisionEvents !== false)
-      context.storeAskedMs = steadyMs();
+      context.storeAskedMs = timeOfAsking(version.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
     // The guard decides all checks in one atomic step. Bans then count the rejections.

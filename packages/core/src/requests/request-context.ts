@@ -52,7 +52,7 @@ export class RequestContext<Req = unknown> {
   declare decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
   declare reported: Decision | undefined;
-  /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
+  /** When the store was asked: of `timeOfAsking`; -1 if nobody listens. */
   declare storeAskedMs: number;
   /** The event of the request that this middleware has emitted. */
   declare emitted: RequestEvent | undefined;

@@ -69,7 +69,8 @@ export class Collector {
         this.requests.add(rule.rule, key);
         if (!decision.allowed) this.rejections.add(rule.rule, key);
         this.#noteBlock(rule.rule, key, decision.blocked);
-        this.#storeOf(name).latencies.add(event.storeMs, nowMs);
+        // A store in this process is not timed.
+        if (event.storeMs > 0) this.#storeOf(name).latencies.add(event.storeMs, nowMs);
         return;
       }
       case "exempt":

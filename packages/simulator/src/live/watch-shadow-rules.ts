@@ -1,4 +1,4 @@
-import { type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
+import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { inventory } from "@floodgate/core/rules";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/tally.js";
@@ -87,21 +87,18 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
 /** Counts requests by the events of their rules. */
 class RequestCounter {
   readonly tally = new Tally();
-  /** The rules of the current request. They are told one after the other, with the same time in the store. */
-  readonly #rules = new Set<string>();
-  #storeMs = -1;
+  /** The decisions of the current request. They are told one after the other. */
+  #together: readonly Decision[] | undefined;
 
-  see({ name, storeMs, decision: { atMs } }: DecisionEvent): void {
+  see({ decision: { atMs, decisions } }: DecisionEvent): void {
     const { tally } = this;
     // A clock may step back.
     tally.lastMs = Math.max(tally.lastMs, atMs);
-    if (storeMs !== this.#storeMs || this.#rules.has(name)) {
-      if (tally.requests === 0) tally.firstMs = atMs;
-      tally.lines++;
-      tally.requests++;
-      this.#rules.clear();
-      this.#storeMs = storeMs;
-    }
-    this.#rules.add(name);
+    // Decisions of one step share a list. One alone has a new list each time.
+    if (decisions === this.#together) return;
+    if (tally.requests === 0) tally.firstMs = atMs;
+    tally.lines++;
+    tally.requests++;
+    this.#together = decisions;
   }
 }

@@ -6,7 +6,7 @@ import { countsAt, countsOf, secondsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn, withoutStoreIn } from "../results.js";
 import { rangeWords, type Section } from "./section.js";
-import { isWell, slowest } from "./stores.js";
+import { isWell, slowest, untimed } from "./stores.js";
 
 /** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores answer. */
 export function answer(model: Model): Section {
@@ -154,7 +154,7 @@ function showStores(store: Figure, stores: readonly StoreInfo[]): void {
   const p99 = slowest(stores);
   if (stores.length === 0) store.show("–", "no store is in use");
   else if (down > 0) store.show(stores.length === 1 ? "Fails" : `${down} of ${stores.length} fail`, "decided without it", "bad");
-  else store.show("Answers", p99 === undefined ? "no decision in the last minute" : `99 of 100 decisions within ${latency(p99)}`, "good");
+  else store.show("Answers", p99 === undefined ? untimed(stores) : `99 of 100 decisions within ${latency(p99)}`, "good");
 }
 
 function scopeOf(overview: Overview, nowMs: number): (Node | string)[] {

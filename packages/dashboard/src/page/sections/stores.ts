@@ -47,7 +47,7 @@ function storeEntry(): { row: Element; update(store: StoreInfo): void } {
           ),
         ),
         words.look === "good" ? undefined : h("p", { class: `notice ${words.look}` }, words.means),
-        store.latency === undefined ? h("p", { class: "quiet" }, "No decision in the last minute.") : latencyLine(store.latency),
+        store.latency === undefined ? h("p", { class: "quiet" }, untimed([store])) : latencyLine(store.latency),
         factsOf(store),
       );
     },
@@ -110,6 +110,11 @@ function latencyLine(figures: Latency): Element {
       ),
     ),
   );
+}
+
+/** Why stores show no times. */
+export function untimed(stores: readonly StoreInfo[]): string {
+  return stores.every(({ breaker }) => breaker === undefined) ? "Decides in this process: not timed." : "No decision in the last minute.";
 }
 
 /** Whether a store is asked as usual. */
