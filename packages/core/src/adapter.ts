@@ -9,7 +9,7 @@ export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.j
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { renewSlots } from "./limits/renew.js";
 export { leaveSlots } from "./limits/slots.js";
-export type { LimitAnswer } from "./middleware/limit-for.js";
+export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
 export { contextMiddleware } from "./middleware/context-middleware.js";
 export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
 export { decideRequest, passInTurn, runOnLimited } from "./middleware/node-request.js";

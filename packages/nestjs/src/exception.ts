@@ -1,5 +1,5 @@
-import { type Decision, LimitedError } from "@floodgate/core";
-import type { Outcome } from "@floodgate/core/adapter";
+import type { Decision } from "@floodgate/core";
+import { limitedMessage, type Outcome } from "@floodgate/core/adapter";
 import { type ExecutionContext, HttpException, StreamableFile } from "@nestjs/common";
 
 /** A rejected request, with the status 429. Its response is the problem+json body. The headers of the limit are set already. */
@@ -13,14 +13,13 @@ export class RateLimitException extends HttpException {
 
   /** @param answered what `onLimited` has answered in place of the usual body. */
   constructor({ status, body, decision }: Outcome, answered: string | object | undefined) {
-    const cause = new LimitedError({ decision });
     // Nest would wrap a text into JSON.
     const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
-    super(answered ?? usual(), status, { cause });
-    this.message = cause.message;
+    super(answered ?? usual(), status);
+    this.message = limitedMessage(decision);
     this.decision = decision;
-    this.retryAfterMs = cause.retryAfterMs;
-    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: cause.retryAfterMs };
+    this.retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
+    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: this.retryAfterMs };
   }
 }
 

@@ -96,14 +96,19 @@ export class LimitedError extends FloodgateError {
   readonly retryAfterMs: number;
 
   constructor({ decision, retryAfterMs }: Pick<LimitAnswer, "decision"> & { readonly retryAfterMs?: number }) {
-    const why = decision?.degraded
-      ? "The limit cannot be checked at the moment."
-      : `Rate limit${decision === undefined ? "" : ` ${shown(decision.name)}`} exceeded.`;
-    super("FLOODGATE_LIMITED", `${why} ${detail(decision, decision && retryAfterSeconds(decision))}`);
+    super("FLOODGATE_LIMITED", limitedMessage(decision));
     this.name = "LimitedError";
     this.decision = decision;
     this.retryAfterMs = retryAfterMs ?? decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
   }
+}
+
+/** What a rejected caller is told: why, and when to try again. */
+export function limitedMessage(decision: Decision | undefined): string {
+  const why = decision?.degraded
+    ? "The limit cannot be checked at the moment."
+    : `Rate limit${decision === undefined ? "" : ` ${shown(decision.name)}`} exceeded.`;
+  return `${why} ${detail(decision, decision && retryAfterSeconds(decision))}`;
 }
 
 /** Status of work that is refunded. Any other status settles. */
