@@ -302,7 +302,8 @@ export class CompiledRule<Req> implements Counted {
   /** The check of a key, as text, unless the key is exempt. */
   checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
     if (this.#exempt?.hasKey(key)) return "exempt";
-    return { limit: this.grantOf(key)?.limit ?? limit, key, cost, shadow: this.shadow, rule: this };
+    const granted = this.#grants === undefined ? limit : (this.grantOf(key)?.limit ?? limit);
+    return { limit: granted, key, cost, shadow: this.shadow, rule: this };
   }
 
   /** The grant of a key, as text, that is in force. */
