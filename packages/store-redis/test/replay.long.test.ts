@@ -54,7 +54,7 @@ async function readyStore(client: Connected["client"]): Promise<Store<"async">> 
   return store;
 }
 
-/** Sends six requests at once and a seventh one turn later. The first six fill both rounds; the seventh waits for a free one. */
+/** Sends six requests at once and a seventh one turn later. The first six fill both rounds, in one place each; the seventh waits for a free one. */
 async function askForSeven(store: Store<"async">, key: string, waitMs: number): Promise<PromiseSettledResult<Decision>[]> {
   const asked = Array.from({ length: 6 }, () => store.consume(yearly, key, 1, waitMs));
   await new Promise(setImmediate);
@@ -87,7 +87,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
       return used(store, key);
     });
     expect(answer).toBe(6);
-    expect(countOf(commands, key)).toBeGreaterThanOrEqual(name.startsWith("ioredis") ? 7 : 1);
+    expect(countOf(commands, key)).toBeGreaterThanOrEqual(name.startsWith("ioredis") ? 3 : 1);
   });
 
   it("that reaches the server after its deadline charges nothing", async () => {
@@ -99,7 +99,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
       return used(store, key);
     });
     expect(answer).toBe(0);
-    expect(countOf(commands, key)).toBeGreaterThanOrEqual(7);
+    expect(countOf(commands, key)).toBeGreaterThanOrEqual(3);
   });
 
   it("sent to a paused server charges nothing when the server resumes", async () => {
