@@ -18,7 +18,7 @@ import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
 // "Why do I get a 429?": for each way in which a request can be rejected, what the client, the events, the decision log, the metrics, the
-// dashboard and `floodgate why` say.
+// dashboard with its request card, and `floodgate why` say.
 
 /** The dashboard's name for all requests. */
 const wholeRequests = "";
@@ -89,11 +89,13 @@ beforeAll(async () => {
   const small = { policy: slidingWindowLog({ limit: 1, window: "1h" }), key: user, store: away, onEvent };
   const denying = rateLimit({ name: "denying", ...small, onStoreError: "deny" });
   const falling = rateLimit({ name: "falling", ...small, onStoreError: memoryStore() });
-  ends.push(...[limit, denying, falling].map((one) => () => one.close()));
+  const opening = rateLimit({ name: "opening", ...small });
+  ends.push(...[limit, denying, falling, opening].map((one) => () => one.close()));
   const app = express();
   app.use("/dashboard", page);
   app.use("/denying", denying);
   app.use("/falling", falling);
+  app.use("/opening", opening);
   app.use(limit, async (req, res) => {
     if (req.get("x-slow") !== undefined) {
       begun();
@@ -134,6 +136,14 @@ async function why(path: string, more: readonly string[] = [], url = `redis://${
   return (out + err).replace(/^GET \S+: /, "");
 }
 
+/** What the dashboard's card of a request says of one rule. */
+async function card(path: string, rule: string, plan: string | undefined): Promise<string> {
+  const asked = { method: "GET", path, ip: "127.0.0.1", keys: { user: "ann", denying: "ann", falling: "ann", opening: "ann" }, plan };
+  const headers = { connection: "keep-alive", "sec-fetch-site": "same-origin" };
+  const { body } = await client.post("/dashboard/data/request").set(headers).send(asked);
+  return body.rules.find((said: { rule: string }) => said.rule === rule).words;
+}
+
 interface Said {
   readonly status?: number;
   /** Of the response's body. */
@@ -142,6 +152,7 @@ interface Said {
   /** The rule that decides: in the event, and what `violated-policies` names. */
   readonly by: string;
   readonly why: RegExp;
+  readonly card?: RegExp;
   readonly headers?: Record<string, string>;
   readonly args?: readonly string[];
 }
@@ -184,13 +195,13 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
     "the key is blocked by hand",
     "/blocked",
     async () => limit.limiters.get("blocked")?.block("ann", "1h"),
-    { by: "blocked", result: "blocked", why: /rejected with 429 by blocked[\s\S]*rejects: blocked, for/ },
+    { by: "blocked", result: "blocked", card: /^rejects: blocked, for/, why: /rejected with 429 by blocked[\s\S]*rejects: blocked, for/ },
   ],
   [
     "the key is banned",
     "/tries",
     async () => (await send("/tries")) && send("/tries"),
-    { by: "tries", result: "banned", why: /rejected with 429 by tries[\s\S]*rejects: banned, for/ },
+    { by: "tries", result: "banned", card: /^rejects: banned, for/, why: /rejected with 429 by tries[\s\S]*rejects: banned, for/ },
   ],
   [
     "the key is missing",
@@ -239,6 +250,7 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
       detail: /^The request's limits cannot be checked at the moment\.$/,
       args: ["redis://127.0.0.1:1"],
       why: /127\.0\.0\.1:1/,
+      card: /^rejects: the store fails \(onStoreError: deny\)$/,
     },
   ],
   [
@@ -247,7 +259,7 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
     used("/falling"),
     { by: "falling", result: "fallback-limited", args: ["redis://127.0.0.1:1"], why: /127\.0\.0\.1:1/ },
   ],
-])("%s: the response, event, log, metric and `floodgate why` say it", async (_, path, before, said) => {
+])("%s: the response, event, log, metric, request card and `floodgate why` say it", async (_, path, before, said) => {
   const { status = 429, detail = soon, result = "limited", by, headers, args = [] } = said;
   await before();
   const earlier = await outcomes();
@@ -267,6 +279,7 @@ it.each<[string, string, () => Promise<unknown>, Said]>([
   expect([own.result, typeof own.key, own.retryAfterMs]).toEqual([result, "string", line?.retryAfterMs]);
   expect(await outcomes()).toEqual({ ...earlier, [result]: (earlier[result] ?? 0) + 1 });
   expect(args[0]?.startsWith("redis:") ? await why(path, [], args[0]) : await why(path, args)).toMatch(said.why);
+  expect(await card(path, by, headers?.["x-plan"])).toMatch(said.card ?? /^(rejects|no key|servers read)/);
   end();
 });
 
@@ -274,6 +287,11 @@ it("a shadow rule rejects nothing, and `floodgate why` says what it would do", a
   await send("/trial");
   expect((await send("/trial")).status).toBe(200);
   expect(await why("/trial")).toMatch(/^would pass[\s\S]*would reject \(shadow\), for/);
+});
+
+it("a limit whose store is away rejects nothing by default, and the request card says so", async () => {
+  expect((await send("/opening")).status).toBe(200);
+  expect(await card("/opening", "opening", undefined)).toBe("passes: the store fails (onStoreError: allow)");
 });
 
 it("the dashboard counts the same requests as the metric, each once", async () => {

@@ -41,7 +41,10 @@ export const isCounted = (reason: Reason): reason is Counted => reason.says === 
 /** What is used, beside a block or ban. */
 export const usedOf = (decision: Decision): number => (blockOf(decision)?.unblocked ?? decision).used;
 
-const rejects = ({ decision, cost }: Counted): boolean => !decision.allowed || cost > decision.remaining;
+/** Whether the store failed, and `onStoreError` allows all or denies all. */
+const isUnchecked = ({ degraded, degradedBy }: Decision): boolean => degraded && degradedBy !== "fallback";
+
+const rejects = ({ decision, cost }: Counted): boolean => !decision.allowed || (!isUnchecked(decision) && cost > decision.remaining);
 
 /** A waiting time. Above ten seconds it is rounded up to whole seconds. */
 export const waitText = (ms: number): string => formatDuration(ms < 10_000 ? ms : Math.ceil(ms / 1000) * 1000);
@@ -49,8 +52,9 @@ export const waitText = (ms: number): string => formatDuration(ms < 10_000 ? ms 
 /** What one rule says of a request that it counts: `rejects: banned, for 1h`. */
 export function saysText(reason: Counted): string {
   const { decision, cost, shadow } = reason;
-  if (!rejects(reason)) return "passes";
-  const verb = shadow ? "would reject (shadow)" : "rejects";
+  const verb = !rejects(reason) ? "passes" : shadow ? "would reject (shadow)" : "rejects";
+  if (isUnchecked(decision)) return `${verb}: the store fails (onStoreError: ${decision.degradedBy})`;
+  if (verb === "passes") return verb;
   const why = decision.blocked === undefined ? "" : decision.blocked.kind === "ban" ? ": banned" : ": blocked";
   if (decision.allowed) return `${verb}: ${decision.remaining} left for a cost of ${cost}`;
   const ms = decision.retryAfterMs;
@@ -79,7 +83,8 @@ export function verdictOf(reasons: readonly Reason[]): string {
   if (limiting.length === 0) return unknown === "" ? "would pass" : `would pass, unless ${unknown} rejects it`;
   const waitMs = Math.max(...limiting.map(({ decision }) => decision.retryAfterMs));
   const after = waitMs === 0 ? "" : waitMs === Number.POSITIVE_INFINITY ? ", for ever" : `. It would pass in ${waitText(waitMs)}`;
-  return `would be rejected with 429 by ${limiting.map(({ rule }) => rule).join(", ")}${after}`;
+  const status = limiting.some(({ decision }) => isUnchecked(decision)) ? 503 : 429;
+  return `would be rejected with ${status} by ${limiting.map(({ rule }) => rule).join(", ")}${after}`;
 }
 
 /** What JSON shows of a reason: durations in milliseconds, times in milliseconds since the epoch. */
