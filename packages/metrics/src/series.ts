@@ -53,6 +53,9 @@ export class RuleNames<Rule> {
   readonly #make: (name: string) => Rule;
   readonly #rules = new Map<string, Rule>();
   #other: Rule | undefined;
+  /** The last look-up: the events of a decision and of its request have one name. */
+  #lastName: string | undefined;
+  #last: Rule | undefined;
 
   constructor(most: number, make: (name: string) => Rule) {
     this.#most = most;
@@ -60,7 +63,10 @@ export class RuleNames<Rule> {
   }
 
   get(name: string): Rule {
-    return this.#rules.get(name) ?? this.#add(name);
+    if (name === this.#lastName) return this.#last as Rule;
+    this.#lastName = name;
+    this.#last = this.#rules.get(name) ?? this.#add(name);
+    return this.#last;
   }
 
   #add(name: string): Rule {
