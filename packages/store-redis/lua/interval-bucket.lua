@@ -77,7 +77,7 @@ local function settle(key, charged_at, reserved, cost)
   local change = 0
   -- A charge later than the next refill belongs to a state that a clock jump made void.
   if more or exists and charged_at - last < everyMs then
-    if not exists then stored, last, most, fastest = capacity, now, capacity, refill end
+    if not exists then stored, last, most, fastest, origin = capacity, now, capacity, refill, nil end
     if more then
       -- Refill up to now before adding the debt. Otherwise overflow of a full bucket under a faster plan would pay it.
       stored, last = min(stored + count * refill, most), last + count * everyMs

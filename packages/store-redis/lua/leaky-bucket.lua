@@ -80,7 +80,7 @@ local function settle(key, _, reserved, cost)
     -- Change the stored parts, so that every plan sees the same change.
     if not exists then
       most, amount = noted()
-      stored, time = 0, now
+      stored, time, origin = 0, now, nil
     end
     parts = shared_unit(most, amount)
     -- Drain up to now before adding the debt. Otherwise the time of an empty queue under a faster plan would pay it.

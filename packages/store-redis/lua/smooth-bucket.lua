@@ -76,7 +76,7 @@ local function settle(key, charged_at, reserved, cost)
     -- Change the stored parts, so that every plan sees the same change.
     if not exists then
       most, amount = noted()
-      stored, time = quota * unit, now
+      stored, time, origin = quota * unit, now, nil
     end
     parts = shared_unit(most, amount)
     -- Refill up to now before adding the debt. Otherwise overflow of a full bucket under a faster plan would pay it.

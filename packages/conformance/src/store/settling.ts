@@ -160,6 +160,22 @@ export function settlingCases(suite: Suite): void {
     assert.deepEqual([await ofWindow.settle("key", inWindow, 5), await ofBucket.settle("key", inBucket, 5)], [0, 4]);
     assert.deepEqual([(await ofWindow.peek("key")).remaining, (await ofBucket.peek("key")).remaining], [10, 6]);
   });
+
+  suite.it("gives back nothing of a charge whose bucket has filled up, after recorded usage has begun another", async (world) => {
+    for (const style of ["interval", "smooth"] as const) {
+      const [fast, slow] = [17, 1].map((refill) => createLimit("plans", tokenBucket({ capacity: 23, refill, every: "1s", style }))) as [
+        Limit,
+        Limit,
+      ];
+      const key = world.fresh();
+      await world.store.settle(fast, key, nothingReserved, 1);
+      const charged = await world.store.consume(slow, key, 2);
+      world.nowMs += 1000;
+      await world.store.settle(slow, key, nothingReserved, 1);
+      assert.equal(await world.store.settle(slow, key, asCharge(charged), 0), 0, style);
+      assert.equal((await world.store.peek(slow, key)).remaining, 22, style);
+    }
+  });
 }
 
 /** A plan large enough to see everything that the others have charged. */
