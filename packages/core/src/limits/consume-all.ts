@@ -62,7 +62,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const limiters = checks.map(({ limiter }) => limiter as NamedLimiter<M>);
   const guard = (first as NamedLimiter<M>).guard;
   const listeners = limiters.map(({ onEvent }) => activeListener(onEvent));
-  const askedMs = timeOfAsking(guard);
+  const askedMs = listeners.some((listener) => listener !== undefined) ? timeOfAsking(guard) : 0;
   const deciding = list.some(({ limit }) => isZero(limit)) ? new ZeroLimits(guard).decide(list) : guard.decide(list);
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
