@@ -52,7 +52,7 @@ export interface DatabaseDriver {
   load(keys: readonly string[]): Promised<Loaded>;
   /**
    * Writes all changes if every row still has its version and the database's clock is in `valid`; else none. Answers the rows as they are
-   * now, with their new versions. No two changes have the same key.
+   * now, with their new versions. No two changes have the same key, and they are in the same order in every process: by key.
    */
   swap(changes: readonly Change[], valid: ValidTime): Promised<Swapped>;
   /** Deletes at most `most` rows that have ended. Default: the database does it by itself. */

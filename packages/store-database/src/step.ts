@@ -22,8 +22,8 @@ export class Step<T = unknown> implements Waiter {
   settled = false;
   /** Whether a change with it has been sent and not answered. */
   inFlight = false;
-  /** How often another process has changed one of its rows first. */
-  overtaken = 0;
+  /** How often a change with it was not written. */
+  tries = 0;
   /** Ends `turn`. */
   wake: () => void = () => undefined;
   readonly #work: Work<T>;

@@ -26,7 +26,7 @@ const mostCells = 4_000_000;
 /** How often a process deletes rows that have ended, and how many at once. */
 const sweepEveryMs = 1000;
 const sweptAtOnce = 500;
-/** The longest pause after a change that another process has made first. */
+/** The longest pause after a change that was not written. */
 const longestPauseMs = 16;
 
 /**
@@ -231,7 +231,8 @@ export class SwapQueue implements Answered {
   async #swap(steps: readonly Step[], rows: Map<string, Seen>, { nowMs, entries }: Plan): Promise<void> {
     const sentMs = performance.now();
     const open = steps.filter(({ settled }) => !settled);
-    const keys = [...entries.keys()];
+    // Every process locks rows in this order, so of those that conflict, one goes on.
+    const keys = [...entries.keys()].sort();
     const changes = keys.map((key): Change => {
       const entry = entries.get(key) as Entry;
       const was = (rows.get(key) as Seen).version;
@@ -257,10 +258,10 @@ export class SwapQueue implements Answered {
       this.#sweep();
       return;
     }
-    const overtakes = Math.max(...open.map((step) => (step.overtaken += overtaken ? 1 : 0)));
-    // The first time, what is there now is tried at once. If nothing has changed, the database's clock was not where it was expected.
-    if (overtaken && overtakes === 1) return;
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** overtakes, longestPauseMs)));
+    const tries = Math.max(...open.map((step) => ++step.tries));
+    // The first time, what is there now is tried at once. If nothing has changed, another change has locked a row, or the database's clock was not where it was expected.
+    if (overtaken && tries === 1) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** tries, longestPauseMs)));
   }
 
   /** Remembers a row. Returns whether it is another than before. */

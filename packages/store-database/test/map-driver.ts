@@ -1,6 +1,6 @@
 import type { Change, DatabaseDriver, Row } from "../src/index.js";
 
-/** A database in memory: rows by key, each with the number of its writing. */
+/** A database in memory: rows by key, each with the number of its writing. It refuses rows that another process may lock in another order. */
 export class MapDriver implements DatabaseDriver {
   readonly rows = new Map<string, Row & { readonly endsMs: number }>();
   /** Its own clock does not drift from the one that measures round trips. */
@@ -12,6 +12,8 @@ export class MapDriver implements DatabaseDriver {
   }
 
   async swap(changes: readonly Change[], { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
+    if (changes.some(({ key }, i) => i > 0 && key <= (changes[i - 1] as Change).key))
+      throw new Error("the changes are not in the order of their keys");
     const nowMs = this.nowMs();
     const isSame = changes.every(({ key, was }) => this.rows.get(key)?.version === was);
     const done = isSame && nowMs >= fromMs && nowMs <= untilMs;
