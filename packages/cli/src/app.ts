@@ -20,7 +20,6 @@ export interface CliRequest {
 }
 
 export const cliReader: RequestReader<CliRequest> = {
-  identity: (request) => request,
   method: ({ method }) => method,
   path: ({ path }) => path,
   header: ({ headers }, name) => headers[name],

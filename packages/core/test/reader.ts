@@ -2,7 +2,6 @@ import type { RequestReader } from "../src/adapter.js";
 
 /** Reads a request that is any object: `GET /` from one address. */
 export const reader: RequestReader<object> = {
-  identity: (request) => request,
   method: () => "GET",
   path: () => "/",
   header: () => undefined,

@@ -43,7 +43,6 @@ export interface ExpressRequest extends ExpressMessage {
 }
 
 export const expressReader: RequestReader<ExpressRequest> = {
-  identity: (request) => request,
   app: (request) => request.app,
   method: (request) => request.method,
   // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.

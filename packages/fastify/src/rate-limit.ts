@@ -113,7 +113,7 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
   };
 
   const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, { limit, options: { onLimited } }: Limit): void =>
-    decideRequest(limit, request, done, (outcome) => {
+    decideRequest(limit, request, reply, done, (request, reply, done, outcome) => {
       for (const { name, value, list } of outcome.headers) {
         const before = list ? reply.getHeader(name) : undefined;
         reply.header(name, before === undefined ? value : `${before}, ${value}`);

@@ -3,7 +3,6 @@ import type { Context } from "hono";
 
 export const honoReader: RequestReader<Context> = {
   // Not Node's message: requests that the app sends to itself with the same environment would share it.
-  identity: (c) => c,
   // A context does not know its app, but its matched routes belong to one app.
   app: (c) => c.req.matchedRoutes[0],
   method: (c) => c.req.method,

@@ -10,7 +10,6 @@ const addressOf = (request: Any): string | undefined => (request?.socket ?? requ
 
 /** Reads requests of Node, such as that of a WebSocket, and contexts without a request. */
 const nodeReader: RequestReader<Any> = {
-  identity: (request) => request,
   method: () => "GET",
   path: () => "/",
   header: (request, name) => (request?.headers === undefined ? undefined : nodeHeader(request, name)),
@@ -52,10 +51,12 @@ function read<T>(context: ExecutionContext, ask: (reader: RequestReader<Any>, re
   return ask(nodeReader, request);
 }
 
+/** Each message and each field of a GraphQL operation is counted, so it is its arguments, which are the same for all guards. */
+export const identityOf = (context: ExecutionContext): object => (context.getType() === "http" ? requestOf(context) : context.getArgs());
+
 /** Reads the contexts in which Nest calls a handler. */
 export const nestReader: RequestReader<ExecutionContext> = {
-  // Each message and each field of a GraphQL operation is counted, so it is its arguments, which are the same for all guards.
-  identity: (context) => (context.getType() === "http" ? requestOf(context) : context.getArgs()),
+  identity: identityOf,
   app: (context) => read(context, (reader, request) => reader.app?.(request)),
   method: (context) => read(context, (reader, request) => reader.method(request)),
   path: (context) => read(context, (reader, request) => reader.path(request)),

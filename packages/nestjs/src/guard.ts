@@ -1,7 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import { decisionOf, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
-import { nestReader, responseOf } from "./context.js";
+import { identityOf, responseOf } from "./context.js";
 import { exceptionFor, RateLimitException } from "./exception.js";
 import { Floodgate, type FloodgateModuleOptions } from "./floodgate.js";
 
@@ -45,7 +45,7 @@ Inject(Floodgate)(FloodgateGuard, undefined, 0);
 
 /** The decision of the handler's limit, as a parameter of the handler; undefined if none applied. */
 export const RateLimitDecision: (name?: string) => ParameterDecorator = createParamDecorator(
-  (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(nestReader.identity(context), name),
+  (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(identityOf(context), name),
 );
 
 /** The fields of one GraphQL operation share a response, which shows the newest numbers. */

@@ -47,7 +47,6 @@ export interface RateLimitMiddleware extends RateLimitControls {
 }
 
 const reader: RequestReader<NodeRequest> = {
-  identity: (request) => request,
   app: ({ socket }) => (socket as { readonly server?: object }).server,
   method: ({ method }) => method ?? "GET",
   path: fullPath,

@@ -79,7 +79,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       next(error);
       return;
     }
-    decideRequest(limit, request, next, (outcome) => apply(request, response, next, outcome));
+    decideRequest(limit, request, response, next, apply);
   };
   return withControls(middleware, limit, waiting);
 }

@@ -10,8 +10,14 @@ import type { RateLimit } from "./rate-limit.js";
 // biome-ignore lint/suspicious/noExplicitAny: frameworks type errors differently
 export type Next = (error?: any) => void;
 
-/** Decides a request of Node, and does what was decided. Errors go to `next`. */
-export function decideRequest<Req>(limit: RateLimit<Req>, request: Req, next: Next, apply: (outcome: Outcome) => void): void {
+/** Decides a request of Node, and applies what was decided. Errors go to `next`. */
+export function decideRequest<Req, Res>(
+  limit: RateLimit<Req>,
+  request: Req,
+  response: Res,
+  next: Next,
+  apply: (request: Req, response: Res, next: Next, outcome: Outcome) => void,
+): void {
   let outcome: ReturnType<typeof limit.decide>;
   try {
     outcome = limit.decide(request);
@@ -19,8 +25,8 @@ export function decideRequest<Req>(limit: RateLimit<Req>, request: Req, next: Ne
     next(error);
     return;
   }
-  if ("then" in outcome) outcome.then(apply).then(undefined, next);
-  else apply(outcome);
+  if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
+  else apply(request, response, next, outcome);
 }
 
 /** Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over. */

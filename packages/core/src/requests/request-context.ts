@@ -68,7 +68,8 @@ export class RequestContext<Req = unknown> {
 
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
-    const identity: { [newest]?: RequestContext } = settings.reader.identity(request);
+    const { reader } = settings;
+    const identity = (reader.identity === undefined ? request : reader.identity(request)) as { [newest]?: RequestContext };
     const previous = identity[newest];
     let previousHere = previous;
     while (previousHere !== undefined && previousHere.by !== by) previousHere = previousHere.previous;

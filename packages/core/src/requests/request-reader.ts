@@ -11,8 +11,11 @@ export interface DescriptorReader<Req> extends DescriptorRules {
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
-  /** An object that is the same each time a middleware meets the same HTTP request. It gets a property whose name is a symbol. */
-  identity(request: Req): object;
+  /**
+   * An object that is the same each time a middleware meets the same HTTP request. It gets a property whose name is a symbol. Default: the
+   * request, which must be an object then.
+   */
+  identity?(request: Req): object;
   /** An object that identifies the app of a request. */
   app?(request: Req): object | undefined;
   method(request: Req): string;

@@ -83,14 +83,6 @@ function quoted(name: string): string {
   return /["\\]/.test(name) ? `"${name.replace(/["\\]/g, "\\$&")}"` : `"${name}"`;
 }
 
-/** Written out, because it runs for each decision: see `integer` and `waitMs`. */
-function stateItem({ remaining, retryAfterMs, resetAfterMs, policy }: Decision, { state }: Items): string {
-  const known = state + Math.min(remaining, largest);
-  // Nobody knows when a slot is given back.
-  if (retryAfterMs === Number.POSITIVE_INFINITY || policy.algorithm === "concurrency") return known;
-  return `${known};t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
-}
-
 const oldPolicies = (decisions: readonly Decision[]): string =>
   decisions.map(({ policy }) => `${integer(policy.quota)};w=${seconds(policy.spanMs)}`).join(", ");
 
@@ -113,9 +105,14 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     let policies = "";
     let states = "";
     for (const decision of decisions) {
+      const { remaining, retryAfterMs, resetAfterMs, policy } = decision;
       const known = itemsOf(decision);
       policies += policies === "" ? known.policy : `, ${known.policy}`;
-      states += states === "" ? stateItem(decision, known) : `, ${stateItem(decision, known)}`;
+      if (states !== "") states += ", ";
+      states += known.state + Math.min(remaining, largest);
+      // Nobody knows when a slot is given back.
+      if (retryAfterMs === Number.POSITIVE_INFINITY || policy.algorithm === "concurrency") continue;
+      states += `;t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
     }
     return [
       { name: "RateLimit-Policy", value: policies, list: true },

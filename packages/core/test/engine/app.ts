@@ -70,7 +70,6 @@ interface Wanted {
 }
 
 const reader: RequestReader<RequestView> = {
-  identity: (request) => request,
   app: (request) => request.app,
   method: (request) => request.method,
   path: (request) => sentPath(request.path),

@@ -14,7 +14,6 @@ interface Request {
 }
 
 const reader: RequestReader<Request> = {
-  identity: (request) => request,
   method: ({ method }) => method,
   path: ({ path }) => path,
   header: () => undefined,

@@ -23,7 +23,6 @@ export interface GatewayRequest {
 }
 
 export const gatewayReader: RequestReader<GatewayRequest> = {
-  identity: (request) => request,
   method: ({ method }) => method,
   path: ({ target }) => sentPath(target),
   header: (request, name) => request.header(name),

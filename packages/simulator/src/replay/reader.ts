@@ -14,7 +14,6 @@ export function logReader(clients: Clients, known: ReadonlySet<string>, unknown:
     (name) => unknown.add(`header:${name}`),
   );
   return {
-    identity: (request) => request,
     method: ({ method }) => method,
     path: ({ target }) => (target.startsWith("/") ? target : sentPath(target)),
     header: (request, name) => (known.has(name) ? headers.read(request, name) : undefined),
