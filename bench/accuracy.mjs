@@ -39,7 +39,6 @@ export async function accuracy({ log }) {
       limits.map((limit) => rowOf(requests, limit)),
     );
   });
-  progress("");
   const legend =
     "Of all requests, in percent: allowed although the log rejects + rejected although the log allows; then the most units in any minute, as a multiple of the limit.";
   return `${parts.join("\n")}\n${legend}\n${log === undefined ? "For real traffic, give an access log of the combined format: --log access.log\n" : ""}`;

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { inRounds } from "./lib/child.mjs";
 import { sourceLines } from "./lib/lines.mjs";
-import { median, progress, table } from "./lib/report.mjs";
+import { median, table } from "./lib/report.mjs";
 
 const packages = join(import.meta.dirname, "../packages");
 
@@ -22,12 +23,7 @@ const adapters = {
 /** Lines of source, size in a bundle, dependencies, and the CPU time of the first import of each adapter. */
 export async function adapterTable({ rounds }) {
   const names = Object.keys(adapters);
-  const times = Object.fromEntries(names.map((name) => [name, []]));
-  for (let round = 0; round < rounds; round++) {
-    progress(`first load: round ${round + 1} of ${rounds}`);
-    for (const name of names) times[name].push(loadMs(name));
-  }
-  progress("");
+  const times = await inRounds("first load", names, rounds, loadMs);
   const rows = [];
   for (const name of names)
     rows.push([name, sourceLines(join(packages, name)), await kilobytes(name), needs(name), median(times[name]).toFixed(0)]);

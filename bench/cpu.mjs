@@ -1,7 +1,7 @@
 import { frameworks } from "./http.mjs";
 import { inTurn } from "./lib/child.mjs";
 import { steadyAllocation } from "./lib/inject.mjs";
-import { errorOfMedian, median, progress, table } from "./lib/report.mjs";
+import { errorOfMedian, median, table } from "./lib/report.mjs";
 
 /** Each subject, and its no-op without a limit. */
 const subjects = {
@@ -29,7 +29,6 @@ export async function cpu({ rounds, slices, addresses, framework }) {
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));
     }
   }
-  progress("");
   return tables.join("\n");
 }
 

@@ -1,6 +1,6 @@
 import { startMariadb, startPostgres } from "@floodgate/test-servers";
-import { Child, withChildren } from "./lib/child.mjs";
-import { median, medianRatio, progress, table } from "./lib/report.mjs";
+import { Child, inRounds, withChildren } from "./lib/child.mjs";
+import { median, medianRatio, table } from "./lib/report.mjs";
 
 const ours = "Floodgate";
 const databaseKinds = {
@@ -23,12 +23,10 @@ export async function databases({ rounds, seconds, inFlight, only }) {
         for (const keys of [1, 1000]) {
           const rows = [];
           for (const level of inFlight) {
-            const results = Object.fromEntries(names.map((name) => [name, []]));
-            for (const child of children) await child.ask({ inFlight: level, seconds: 2, keys });
-            for (let round = 1; round <= rounds; round++) {
-              progress(`databases: ${database}, ${keys} keys, ${level} in flight, round ${round} of ${rounds}`);
-              for (const [i, child] of children.entries()) results[names[i]].push(await child.ask({ inFlight: level, seconds, keys }));
-            }
+            const label = `databases: ${database}, ${keys} keys, ${level} in flight`;
+            const results = await inRounds(label, names, rounds, (name, isWarmUp) =>
+              children[names.indexOf(name)].ask({ inFlight: level, seconds: isWarmUp ? 2 : seconds, keys }),
+            );
             const speeds = (name) => results[name].map(({ perSecond }) => perSecond);
             for (const name of names) {
               const cpu = median(results[name].map(({ cpuUs }) => cpuUs));
@@ -44,6 +42,5 @@ export async function databases({ rounds, seconds, inFlight, only }) {
       await server?.stop();
     }
   }
-  progress("");
   return tables.join("\n");
 }

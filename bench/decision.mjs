@@ -1,65 +1,42 @@
-import { RateLimit } from "@floodgate/core/adapter";
-import { memoryStore } from "@floodgate/store-memory";
-import { table } from "./lib/report.mjs";
+import { limitOf } from "./lib/rate-limit.mjs";
+import { median, table } from "./lib/report.mjs";
 
 /** The most CPU time of a decision, in microseconds, however its request is written: HTTP/1.1 servers take 16 kB of headers by default. */
 const mostUs = { 16384: 500, 65536: 2500 };
 const limit = { limit: 1e9, window: "1h" };
 
-const paths = {
-  "/a": "/a",
-  "/": "/",
-  "%2f": "%2f",
-  "/..": "/..",
-  "/.": "/.",
-  "%25": "%25",
-  "/%ff": "/%ff",
-  "\\": "\\",
-  "/a;x": "/a;x",
-  "%5c..": "%5c..",
-  "/a%2f": "/a%2f",
-  "\xe9": "\xe9",
-};
+/** What long paths repeat. */
+const units = ["/a", "/", "%2f", "/..", "/.", "%25", "/%ff", "\\", "/a;x", "%5c..", "/a%2f", "\xe9"];
 const lengths = [16, 256, 1024, 16_384, 65_536];
 
-/** The dearest requests, by what is large in them. Prints the CPU time of each decision, and fails above the bound. */
+/** The dearest requests by what is large in them, of a length. */
+const requests = {
+  ...Object.fromEntries(units.map((unit) => [`path of ${unit}`, (length) => ({ path: `/${repeated(unit, length - 1)}` })])),
+  key: (length) => ({ user: repeated("k", length) }),
+  "headers, 8 characters each": (length) => ({
+    headers: Object.fromEntries(Array.from({ length: length / 8 }, (_, i) => [`h${i}`, "1"])),
+  }),
+};
+
+const repeated = (unit, length) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
+
+/** Prints the CPU time of each decision, and fails above the bound. */
 export async function decision() {
-  const rows = [];
   const over = [];
-  const measure = (name, size, decide) => {
-    const us = cpuUs(decide);
-    const most = size <= 16_384 ? mostUs[16_384] : mostUs[65_536];
-    if (us > most) over.push(`${name}: ${us.toFixed(0)} µs, above ${most}`);
-    return us.toFixed(1);
-  };
   const limiter = limiterOf(100);
-  for (const [name, unit] of Object.entries(paths)) {
-    const cells = lengths.map((length) => {
-      const path = `/${unit.repeat(Math.ceil(length / unit.length)).slice(0, length - 1)}`;
-      return measure(`path of ${name}, ${length} characters`, length, () => limiter.decide({ path, key: "a", headers: {} }));
-    });
-    rows.push([`path of ${name}`, ...cells]);
-  }
-  rows.push([
-    "key",
-    ...lengths.map((length) =>
-      measure(`key, ${length} characters`, length, () => limiter.decide({ path: "/api/keyed", key: "k".repeat(length), headers: {} })),
-    ),
-  ]);
-  rows.push([
-    "headers, 8 characters each",
+  const rows = Object.entries(requests).map(([name, requestOf]) => [
+    name,
     ...lengths.map((length) => {
-      const headers = Object.fromEntries(Array.from({ length: length / 8 }, (_, i) => [`h${i}`, "1"]));
-      return measure(`headers, ${length} characters`, length, () => limiter.decide({ path: "/api/keyed", key: "a", headers }));
+      const us = cpuUs(limiter, requestOf(length));
+      const most = mostUs[length <= 16_384 ? 16_384 : 65_536];
+      if (us > most) over.push(`${name}, ${length} characters: ${us.toFixed(0)} µs, above ${most}`);
+      return us.toFixed(1);
     }),
   ]);
   const counts = [1, 10, 100, 1000];
   const byRules = ["/api/keyed", "/x/..%5c../y", "/%2f..".repeat(2700)].map((path) => [
     path.slice(0, 20),
-    ...counts.map((count) => {
-      const many = limiterOf(count);
-      return cpuUs(() => many.decide({ path, key: "a", headers: {} })).toFixed(1);
-    }),
+    ...counts.map((count) => cpuUs(limiterOf(count), { path }).toFixed(1)),
   ]);
   if (over.length > 0) throw new Error(`Decisions above the bound:\n${over.join("\n")}`);
   return [
@@ -83,27 +60,18 @@ function limiterOf(count) {
     return { name: `rule-${i}`, key: "ip", match, ...limit };
   });
   rules.push({ name: "keyed", key: "user", match: { path: "/api/keyed" }, ...limit });
-  const reader = {
-    identity: (request) => request,
-    method: () => "GET",
-    path: ({ path }) => path,
-    header: ({ headers }, name) => headers[name],
-    remoteAddress: () => "192.0.2.1",
-    clientIp: () => "192.0.2.1",
-    trustsProxy: () => true,
-    route: () => undefined,
-  };
-  return new RateLimit("bench", { rules, keys: { user: ({ key }) => key } }, [], reader, () => memoryStore());
+  return limitOf(rules);
 }
 
 /** The median of some rounds, in CPU time, so that a busy machine does not count. */
-function cpuUs(run) {
+function cpuUs(limiter, given) {
+  const request = { method: "GET", path: "/api/keyed", headers: {}, user: "a", ...given };
   const times = 40;
   const rounds = Array.from({ length: 7 }, () => {
-    const { user, system } = process.cpuUsage();
-    for (let i = 0; i < times; i++) run();
-    const after = process.cpuUsage();
-    return (after.user + after.system - user - system) / times;
+    const before = process.cpuUsage();
+    for (let i = 0; i < times; i++) limiter.decide({ ...request });
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / times;
   });
-  return rounds.sort((a, b) => a - b)[3];
+  return median(rounds);
 }

@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { startNginx } from "@floodgate/test-servers";
-import { progress } from "./lib/report.mjs";
 import { measureServers, serverOf, serverTable } from "./lib/servers.mjs";
 
 /** Each group is compared with its first. */
@@ -41,7 +40,6 @@ export async function gateway({ rounds, seconds, connections }) {
       const heading = `${label}, ${connections} connections, ${rounds} rounds of ${seconds} s in slices of ${sliceSeconds} s`;
       tables.push(serverTable(heading, kinds, results, { [Object.keys(kinds)[0]]: "ratio" }));
     }
-    progress("");
     return tables.join("\n");
   } finally {
     await upstream.stop();
@@ -68,26 +66,9 @@ async function nginx(target) {
         }
       }`,
   });
-  const pids = workersOn(server.dir);
+  // The master and its workers.
+  const pids = [server.pid, ...readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").trim().split(" ")];
   return { port: () => server.port, cpuUs: () => pids.reduce((sum, pid) => sum + cpuUsOf(pid), 0), stop: () => server.stop() };
-}
-
-/** The master whose arguments name this folder, and its workers. */
-function workersOn(dir) {
-  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const read = (pid, file) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, "utf8");
-    } catch {
-      return "";
-    }
-  };
-  const masters = all.filter((pid) => read(pid, "cmdline").includes(dir));
-  const parentOf = (pid) =>
-    read(pid, "stat")
-      .replace(/^.*\) /s, "")
-      .split(" ")[1];
-  return all.filter((pid) => masters.includes(pid) || masters.includes(parentOf(pid)));
 }
 
 /** Linux counts hundredths of a second. */

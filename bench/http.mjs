@@ -1,4 +1,3 @@
-import { progress } from "./lib/report.mjs";
 import { measureServers, serverOf, serverTable } from "./lib/servers.mjs";
 
 /** By the name of the file that has their listeners. */
@@ -14,7 +13,7 @@ export const frameworks = {
 
 const sliceSeconds = 0.25;
 
-export async function http({ rounds, seconds, connections, host, framework }) {
+export async function http({ rounds, seconds, connections, framework }) {
   const tables = [];
   for (const name of framework ?? Object.keys(frameworks)) {
     const { label, peer } = frameworks[name];
@@ -27,12 +26,11 @@ export async function http({ rounds, seconds, connections, host, framework }) {
     };
     const kinds = Object.keys(labels).map((kind) => {
       const load = { path: "/", connections, status: kind === "denied" ? 429 : 200 };
-      return [kind, { start: () => serverOf("framework", name, kind, host), load }];
+      return [kind, { start: () => serverOf("framework", name, kind), load }];
     });
-    const results = await measureServers(`http: ${label} on ${host}`, Object.fromEntries(kinds), { rounds, seconds, sliceSeconds });
-    const heading = `${label}, ${connections} connections on ${host}, ${rounds} rounds of ${seconds} s in slices of ${sliceSeconds} s`;
+    const results = await measureServers(`http: ${label}`, Object.fromEntries(kinds), { rounds, seconds, sliceSeconds });
+    const heading = `${label}, ${connections} connections on 127.0.0.1, ${rounds} rounds of ${seconds} s in slices of ${sliceSeconds} s`;
     tables.push(serverTable(heading, labels, results, { nothing: "to nothing", noop: "to the no-op" }));
   }
-  progress("");
   return tables.join("\n");
 }

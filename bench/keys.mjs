@@ -11,7 +11,6 @@ export async function memory({ keys }) {
     const { heap, outside } = await askOnce("keys-child.mjs", ["memory", name, keys], "fill", ["--expose-gc"]);
     rows.push([name, ...[heap + outside, heap, outside].map((bytes) => (bytes / keys).toFixed(0))]);
   }
-  progress("");
   return table(`Bytes a key at ${shown(keys)} keys, key strings included`, ["subject", "bytes", "on the heap", "in arrays"], rows);
 }
 
@@ -43,7 +42,6 @@ export async function flood({ keys }) {
       stillBlocked ? "yes" : "NO",
     ]);
   }
-  progress("");
   return table(
     `A flood of ${shown(keys)} fresh keys: ns a key, the longest call and the longest gap between calls (making the key included), in ms`,
     ["subject", "maxKeys", "ns", "longest call", "longest gap", "keys after", "still blocked"],
@@ -68,7 +66,6 @@ export async function full({ keys }) {
     }
     rows.push([...row, longest.toFixed(1)]);
   }
-  progress("");
   return table(
     `CPU ns a fresh key on a full store, by limit, and the longest 100 keys of all in ms (${shown(keys)} keys each)`,
     ["maxKeys", ...limits.map((limit) => (limit === 0 ? "bare Map" : `limit ${limit}`)), "longest"],

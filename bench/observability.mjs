@@ -27,7 +27,6 @@ export async function observability({ rounds, slices, keys }) {
   const requests = await measured("requests", 6_000, sliceRequests);
   const decisions = await measured("decisions", 500_000, sliceDecisions);
   const memory = await memoryOf(keys);
-  progress("");
   const heading = `${rounds} rounds of ${slices} slices of`;
   return [
     table(

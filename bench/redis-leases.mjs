@@ -2,7 +2,7 @@ import { createLimiter, fixedWindow } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
-import { askOnce } from "./lib/child.mjs";
+import { askOnce, inRounds } from "./lib/child.mjs";
 import { median, medianRatio, progress, table } from "./lib/report.mjs";
 
 const inFlight = 64;
@@ -29,15 +29,7 @@ async function oneKey(port, rounds, seconds) {
     "with leases": () => leasing.consume("hot"),
   };
   const names = Object.keys(subjects);
-  const rates = Object.fromEntries(names.map((name) => [name, []]));
-  for (let round = 0; round <= rounds; round++) {
-    progress(`redis-leases: round ${round} of ${rounds}`);
-    for (const name of names) {
-      const rate = await rateOf(subjects[name], seconds);
-      if (round > 0) rates[name].push(rate);
-    }
-  }
-  progress("");
+  const rates = await inRounds("redis-leases", names, rounds, (name) => rateOf(subjects[name], seconds));
   redis.disconnect();
   const rows = names.map((name) => [
     name,
@@ -75,7 +67,6 @@ async function manyStores(server, seconds) {
     asked += requests;
     for (const [window, count] of admitted) windows.set(window, (windows.get(window) ?? 0) + count);
   }
-  progress("");
   // The first and the last window are not whole.
   const whole = [...windows]
     .sort(([a], [b]) => a - b)

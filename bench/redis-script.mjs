@@ -12,7 +12,8 @@ import { asCharge, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
-import { median, medianRatio, progress, spread, table } from "./lib/report.mjs";
+import { inRounds } from "./lib/child.mjs";
+import { median, medianRatio, spread, table } from "./lib/report.mjs";
 
 /** What any limiter that keeps a state must do: read the clock and the state, write the state with an expiry, and reply. */
 const floor = "TIME, GET and SET";
@@ -91,13 +92,7 @@ export async function redisScript({ rounds }) {
     subjects["concurrency, taken or given back"] = { call: async (key) => slot.refund(key, await slot.consume(key)) };
     for (const [slots, keys] of inFlight) subjects[`renewal, ${slots} slots of ${keys} keys`] = await renewalOf(redis, slots, keys);
     const names = Object.keys(subjects);
-    const usecs = Object.fromEntries(names.map((name) => [name, []]));
-    for (const name of names) await usecOf(redis, subjects[name], name);
-    for (let round = 1; round <= rounds; round++) {
-      progress(`redis-script: round ${round} of ${rounds}`);
-      for (const name of names) usecs[name].push(await usecOf(redis, subjects[name], name));
-    }
-    progress("");
+    const usecs = await inRounds("redis-script", names, rounds, (name) => usecOf(redis, subjects[name], name));
     const { redis_version: version } = await server.info("server");
     const rows = names.map((name) => [
       name,

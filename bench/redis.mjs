@@ -1,23 +1,19 @@
 import { startRedis } from "@floodgate/test-servers";
 import { Child } from "./lib/child.mjs";
+import { usageOf } from "./lib/redis-usage.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
 const warmUpSeconds = 0.5;
-/** Ends the name of a subject of the earlier checkout. */
-const before = ", before";
 
-/** @param beside an earlier checkout, built: its subjects are measured too, each after ours. */
-export async function redis({ rounds, seconds, inFlight, only, beside }) {
-  const chosen = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
-  const earlier = (name) => beside !== undefined && subjects[name].isOurs;
-  const names = chosen.flatMap((name) => (earlier(name) ? [name, name + before] : [name]));
+export async function redis({ rounds, seconds, inFlight, only }) {
+  const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
   const results = new Map(inFlight.map((level) => [level, Object.fromEntries(names.map((name) => [name, []]))]));
   const bytes = {};
   const server = await startRedis();
   try {
     for (let round = 1; round <= rounds; round++) {
-      const clients = names.map((name) => childOf(name, server.port, beside));
+      const clients = names.map((name) => new Child("redis-child.mjs", [name, server.port]));
       try {
         for (const level of inFlight) {
           progress(`redis: round ${round} of ${rounds}, ${level} in flight`);
@@ -26,14 +22,13 @@ export async function redis({ rounds, seconds, inFlight, only, beside }) {
             await clients[i].ask("visit keys");
             bytes[name] ??= await bytesOf(server);
             await clients[i].ask({ inFlight: level, seconds: warmUpSeconds });
-            results.get(level)[name].push(await measure(server, clients[i], subjectOf(name), { inFlight: level, seconds }));
+            results.get(level)[name].push(await measure(server, clients[i], subjects[name], { inFlight: level, seconds }));
           }
         }
       } finally {
         await Promise.all(clients.map((client) => client.stop()));
       }
     }
-    progress("");
     const { redis_version: version } = await server.info("server");
     const heading = `Redis ${version}, 1,000 keys unless said, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round; CPU and commands are a decision's`;
     return [...inFlight.map((level) => tableOf(results.get(level), `${level} in flight, ${heading}`)), bytesTable(bytes)].join("\n");
@@ -42,31 +37,12 @@ export async function redis({ rounds, seconds, inFlight, only, beside }) {
   }
 }
 
-const subjectOf = (name) => subjects[name] ?? subjects[name.slice(0, -before.length)];
-
-function childOf(name, port, beside) {
-  if (name in subjects) return new Child("redis-child.mjs", [name, String(port)]);
-  return new Child("redis-child.mjs", [name.slice(0, -before.length), String(port)], [], beside);
-}
-
-async function measure(server, client, { command = "evalsha" }, load) {
-  const before = await used(server, command);
+async function measure(server, client, { command }, load) {
+  const before = await usageOf(server, command);
   const told = await client.ask(load);
-  const after = await used(server, command);
+  const after = await usageOf(server, command);
   const each = (what) => (after[what] - before[what]) / told.decisions;
   return { ...told, serverUs: each("cpuUs"), commandUs: each("commandUs"), commands: each("commands") };
-}
-
-/** The server's CPU use so far: in total, and for the command that clients send. */
-async function used(server, command) {
-  const cpu = await server.info("cpu");
-  const stats = (await server.info("commandstats"))[`cmdstat_${command}`] ?? "";
-  const stat = (name) => Number(new RegExp(`\\b${name}=(\\d+)`).exec(stats)?.[1] ?? 0);
-  return {
-    cpuUs: (Number(cpu.used_cpu_user) + Number(cpu.used_cpu_sys)) * 1e6,
-    commandUs: stat("usec"),
-    commands: stat("calls"),
-  };
 }
 
 async function bytesOf(server) {

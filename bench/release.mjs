@@ -53,7 +53,6 @@ export async function release({ base, rounds, processes, only }) {
     for (const measured of [...decisions, ...requests].filter(({ label }) => only === undefined || label.includes(only))) {
       rows.push(await compare(measured, sides, { rounds, processes }));
     }
-    progress("");
     return table(
       `This working tree beside ${from}: CPU time of a decision or request, and x = ratio in the same round (medians of ${rounds} rounds in each of ${processes} processes)`,
       ["subject", from.slice(0, 12), "now", "x", "noise", ""],

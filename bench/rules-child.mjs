@@ -1,6 +1,5 @@
-import { RateLimit } from "@floodgate/core/adapter";
-import { memoryStore } from "@floodgate/store-memory";
 import { serve } from "./lib/child.mjs";
+import { limitOf } from "./lib/rate-limit.mjs";
 
 /** Decides requests under a number of rules; three of them match, or the only one. Reports the ns per request of each round. */
 const count = Number(process.argv[2]);
@@ -34,23 +33,11 @@ const rules = Array.from({ length: count }, (_, i) => {
 });
 
 const headers = { "x-api-version": "2", "x-tenant": "tenant-of-nobody", "x-api-key": "key-of-nobody" };
-const limiter = new RateLimit("bench", { rules, keys: { user: ({ user }) => user } }, [], reader(), () => memoryStore());
-
-function reader() {
-  return {
-    identity: (request) => request,
-    method: () => "POST",
-    path: ({ path }) => path,
-    header: (_, name) => headers[name],
-    remoteAddress: () => "192.0.2.1",
-    clientIp: () => "192.0.2.1",
-    trustsProxy: () => true,
-    route: () => undefined,
-  };
-}
+const limiter = limitOf(rules);
+const requestOf = (user, path) => ({ method: "POST", path, headers, user });
 
 function nsOf(times) {
-  const requests = Array.from({ length: times }, (_, i) => ({ user: i % users, path: `/api/posts/${i % 997}/comments` }));
+  const requests = Array.from({ length: times }, (_, i) => requestOf(i % users, `/api/posts/${i % 997}/comments`));
   const start = process.hrtime.bigint();
   let passed = 0;
   for (const request of requests) if (limiter.decide(request).action === "pass") passed++;
@@ -60,7 +47,7 @@ function nsOf(times) {
 }
 
 function warmUp() {
-  const { decision } = limiter.decide({ user: 0, path: "/api/posts/1/comments" });
+  const { decision } = limiter.decide(requestOf(0, "/api/posts/1/comments"));
   if (decision === undefined) throw new Error("No rule matched");
   let times = 10_000;
   for (let i = 0; i < 8; i++) times = Math.max(1000, Math.round(roundNs / nsOf(times)));

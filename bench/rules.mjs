@@ -1,5 +1,5 @@
 import { inTurn } from "./lib/child.mjs";
-import { median, medianRatio, progress, spread, table } from "./lib/report.mjs";
+import { median, medianRatio, spread, table } from "./lib/report.mjs";
 
 const counts = [1, 10, 100, 1000];
 const measure = 10;
@@ -8,7 +8,6 @@ const measure = 10;
 export async function rules({ rounds, processes }) {
   const children = Object.fromEntries(counts.map((count) => [count, ["rules-child.mjs", [count]]]));
   const results = await inTurn("rules", children, { processes, rounds, warmUp: "warm up", ask: "round" });
-  progress("");
   const noise = Math.max(...Object.values(results).map(spread));
   return table(
     `One request under some of many rules, in memory: ns, and x = ratio to ${measure} rules in the same round (medians of ${rounds} rounds in each of ${processes} processes; the noisiest ±${(100 * noise).toFixed(0)} %)`,

@@ -8,7 +8,7 @@ import { gateway } from "./gateway.mjs";
 import { frameworks, http } from "./http.mjs";
 import { flood, full, memory } from "./keys.mjs";
 import { pack } from "./lib/packed.mjs";
-import { environment } from "./lib/report.mjs";
+import { environment, progress } from "./lib/report.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
 import { redisLeases } from "./redis-leases.mjs";
@@ -16,7 +16,6 @@ import { redisScript } from "./redis-script.mjs";
 import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
 import { scale } from "./scale.mjs";
-import { simulate } from "./simulate.mjs";
 import { slots } from "./slots.mjs";
 import { store } from "./store.mjs";
 
@@ -36,7 +35,7 @@ const parts = {
   adapters: ["each adapter: lines of source, size in a bundle, dependencies, first load", ({ rounds = 15 }) => adapterTable({ rounds })],
   http: [
     "requests per second of Express 5, Koa 3, Hono 4, node:http and fetch on Node, with a no-op, with ours and with the peer of each",
-    ({ rounds = 5, seconds = 2, connections, host, framework }) => http({ rounds, seconds, connections, host, framework }),
+    ({ rounds = 5, seconds = 2, connections, framework }) => http({ rounds, seconds, connections, framework }),
   ],
   gateway: [
     "the reverse proxy beside httpxy and nginx, the decision server and Envoy's rate limit service beside no-op servers",
@@ -50,7 +49,7 @@ const parts = {
   ],
   redis: [
     "one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries",
-    ({ rounds = 5, seconds = 1, inFlight, only, beside }) => redis({ rounds, seconds, inFlight, only, beside }),
+    ({ rounds = 5, seconds = 1, inFlight, only }) => redis({ rounds, seconds, inFlight, only }),
   ],
   databases: [
     "one decision in Postgres, MariaDB and the primary of a cluster, against SELECT 1 or a message, and other libraries",
@@ -70,7 +69,6 @@ const parts = {
   ],
   slots: ["two processes with a limit of work in flight, beside bottleneck and p-limit: the most at once, and after a SIGKILL", slots],
   accuracy: ["how many requests a sliding window counter decides otherwise than the exact log", accuracy],
-  simulate: ["lines a second of floodgate simulate, beside awk and goaccess, and peak memory", simulate],
   release: [
     "CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base",
     ({ base, rounds = 7, processes, only }) => release({ base, rounds, processes, only }),
@@ -89,12 +87,9 @@ Options:
   --processes <n>    processes of store, rules and release, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)
-  --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
   --framework <name> express, koa, fastify, nestjs, hono, node or fetch alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
-  --beside <folder>  an earlier checkout, built, of redis: its decisions are measured in the same rounds
   --log <file>       an access log (combined format) of accuracy
-  --lines <n>        lines of the log of simulate (default 1,000,000)
   --only <text>      subjects of store, redis and release whose name contains this
   --base <commit>    what release compares with. Default: the newest tag
   --help             this text
@@ -115,12 +110,9 @@ function options() {
         processes: { ...text, default: "3" },
         seconds: text,
         connections: { ...text, default: "32" },
-        host: { ...text, default: "127.0.0.1" },
         framework: { ...text, multiple: true },
         "in-flight": { ...text, default: "1,64,512" },
-        lines: { ...text, default: "1000000" },
         log: text,
-        beside: text,
         only: text,
         base: text,
         help: { type: "boolean", default: false },
@@ -129,7 +121,7 @@ function options() {
     for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
     for (const name of values.framework ?? []) if (!Object.hasOwn(frameworks, name)) throw new Error(`No framework is called "${name}".`);
     const numbers = {};
-    for (const name of ["rounds", "processes", "seconds", "connections", "lines"]) {
+    for (const name of ["rounds", "processes", "seconds", "connections"]) {
       if (values[name] === undefined) continue;
       numbers[name] = Number(values[name]);
       if (!(numbers[name] > 0)) throw new Error(`--${name} takes a number above 0, not "${values[name]}".`);
@@ -154,7 +146,9 @@ if (given.help) {
     if (given.chosen.some((part) => inProcess.includes(part))) pack();
     for (const part of given.chosen) {
       const [, run] = parts[part];
-      console.log(await run(given));
+      const text = await run(given);
+      progress("");
+      console.log(text);
     }
   } catch (error) {
     console.error(`\n${error.message}`);

@@ -3,6 +3,7 @@ import { redisStore } from "@floodgate/store-redis";
 import { startCluster, startRedis } from "@floodgate/test-servers";
 import { Cluster, Redis } from "ioredis";
 import { Child, withChildren } from "./lib/child.mjs";
+import { usageOf } from "./lib/redis-usage.mjs";
 import { progress, table } from "./lib/report.mjs";
 
 /** How many keys, and how many decisions at a time. */
@@ -32,12 +33,12 @@ async function measured(decisions) {
         const store = redisStore(client, { ...options, prefix: `scale-${Object.keys(stores).indexOf(name)}` });
         const limiter = createLimiter({ name: "scale", policy: fixedWindow({ limit: 1000, window: "1m" }), store, timeoutMs: 5000 });
         await drive(limiter, 5000);
-        const before = await usageOf(cluster.nodes);
+        const before = await Promise.all(cluster.nodes.map((node) => usageOf(node)));
         await drive(limiter, decisions);
-        const after = await usageOf(cluster.nodes);
+        const after = await Promise.all(cluster.nodes.map((node) => usageOf(node)));
         const used = after.map(({ cpuUs }, i) => cpuUs - before[i].cpuUs);
         const all = used.reduce((sum, us) => sum + us, 0);
-        const commands = after.reduce((sum, { calls }, i) => sum + calls - before[i].calls, 0);
+        const commands = after.reduce((sum, { commands }, i) => sum + commands - before[i].commands, 0);
         const perSecond = (busy * 1e6 * decisions) / Math.max(...used);
         rows.push([
           `${nodes} × ${name}`,
@@ -52,7 +53,6 @@ async function measured(decisions) {
       await cluster.stop();
     }
   }
-  progress("");
   return table(
     `Measured: ${keys.toLocaleString("en")} keys by Zipf's law, 1,000 a minute each, ${inFlight} in flight, ${decisions.toLocaleString("en")} decisions`,
     ["servers", "commands a decision", "µs of servers", "the busiest", `a second at ${busy * 100} % of the busiest core`],
@@ -84,16 +84,6 @@ async function drive(limiter, decisions) {
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
-async function usageOf(nodes) {
-  return Promise.all(
-    nodes.map(async (node) => {
-      const [cpu, stats] = [await node.info("cpu"), await node.info("commandstats")];
-      const calls = Number(/calls=(\d+)/.exec(stats.cmdstat_evalsha ?? "")?.[1] ?? 0);
-      return { cpuUs: 1e6 * (Number(cpu.used_cpu_user) + Number(cpu.used_cpu_sys)), calls };
-    }),
-  );
-}
-
 const zone = [0.5];
 const regions = [5, 80];
 
@@ -123,7 +113,6 @@ async function simulated(seconds) {
       }
       return made;
     });
-    progress("");
     return table(
       `Simulated: one key, a fixed window of 1 s, ${seconds} windows after the first, in which the load rises`,
       [

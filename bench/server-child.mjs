@@ -13,8 +13,8 @@ const rules = `rules:
   - { name: per-address, match: { domain: edge }, key: "descriptor:remote_address", ${policy} }
 `;
 
-async function listen(server, host = "127.0.0.1") {
-  await new Promise((resolve) => server.listen(0, host, resolve));
+async function listen(server) {
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server.address().port;
 }
 
@@ -31,9 +31,9 @@ async function ours(command, part, settings) {
 
 const kinds = {
   /** An app with a limit, a no-op or another library in front of its route. */
-  async framework(framework, limit, host) {
+  async framework(framework, limit) {
     const { listener } = await import(`./http/${framework}.mjs`);
-    return listen(createServer(await listener(limit)), host);
+    return listen(createServer(await listener(limit)));
   },
 
   /** What the proxies pass requests on to. */

@@ -25,7 +25,6 @@ export async function slots() {
       }
       rows.push(row);
     }
-    progress("");
   } finally {
     redis.disconnect();
     await server.stop();

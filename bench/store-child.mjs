@@ -8,7 +8,7 @@ const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
 const neverReached = 1e9;
 const batch = 4096;
-const garbageDecisions = 200_000;
+const garbageDecisions = 50_000;
 
 const subject = subjects[name];
 const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
@@ -68,8 +68,8 @@ async function warmUp() {
 
 /** Needs `--expose-gc`, and a young generation that holds all of these decisions. */
 async function garbageOf(times) {
-  globalThis.gc();
   const keys = freshKeys(times);
+  globalThis.gc();
   const before = process.memoryUsage().heapUsed;
   await run(decide, keys);
   return (process.memoryUsage().heapUsed - before) / times;

@@ -26,7 +26,6 @@ export async function store({ rounds, processes, only }) {
     const times = Object.values(results).map((ns) => [median(ns[name]).toFixed(0), medianRatio(ns[name], ns[floor]).toFixed(2)]);
     rows.push([name, ...times.flat(), garbage.toFixed(0)]);
   }
-  progress("");
   const noise = Math.max(...Object.values(results).flatMap((ns) => Object.values(ns).map(spread)));
   return table(
     `One decision in process, with the packed packages: ns of CPU time, and x = ratio to the ${floor} in the same round (medians of ${rounds} rounds in each of ${processes} processes; the noisiest subject ±${(100 * noise).toFixed(0)} %)`,

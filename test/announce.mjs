@@ -1,30 +1,19 @@
 // What `npm test` says before it does anything. It runs before the packages are installed, so it needs only Node.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, join, resolve } from "node:path";
+import programs from "../tools/test-servers/src/programs.json" with { type: "json" };
 
-/** Programs that tests start, and the Debian packages that have them. */
-const programs = {
-  "redis-tools": ["redis-server", "redis-check-rdb"],
-  "valkey-tools": ["valkey-server", "valkey-check-rdb"],
-  prometheus: ["prometheus"],
-  nginx: ["nginx"],
-  caddy: ["caddy"],
-  haproxy: ["haproxy"],
-  "apache2-bin": ["apache2"],
-  chromium: ["chromium", "chromium-browser", "google-chrome"],
-  postgresql: ["postgres"],
-  ...(process.argv[2] === "long" ? { pgbouncer: ["pgbouncer"], "etcd-server": ["etcd"], "mariadb-server": ["mariadbd"] } : {}),
-};
-
+const isLong = process.argv[2] === "long";
 const postgres = "/usr/lib/postgresql";
 const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, "bin")) : [];
 const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin", ...versions];
-const isThere = (name) => folders.some((folder) => existsSync(join(folder, name)));
-const missing = Object.keys(programs).filter((debian) => !programs[debian].some(isThere));
+const isThere = ({ names }) => names.some((name) => folders.some((folder) => existsSync(resolve(folder, name))));
+const needed = Object.values(programs).filter((program) => isLong || !program.long);
+const missing = [...new Set(needed.filter((program) => !isThere(program)).map(({ debian }) => debian))];
 const installs = existsSync("/usr/bin/apt-get") && (process.getuid?.() === 0 || process.env.CI !== undefined);
 
-if (process.argv[2] !== "long") console.log("All tests: about 4 minutes on two cores. npm run test:quick takes less than one.");
+if (!isLong) console.log("All tests: about 4 minutes on two cores. npm run test:quick takes less than one.");
 console.log("First: pnpm installs the packages into node_modules, and everything is built (about a minute).");
 if (missing.length === 0) console.log("The servers and the browser that tests start are all here: nothing else is installed.");
 else if (installs) console.log(`apt-get installs what is missing here: ${missing.join(", ")}.`);

@@ -21,6 +21,19 @@ export const rejection = {
   body: '{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"Try again in 3600 seconds.","violated-policies":["default"],"retry-after":3600}',
 };
 
+/** The no-ops of frameworks that hand out Node's request and response. */
+export const nodeNoops = {
+  noop(_req, res, next) {
+    for (const name in twoHeaders) res.setHeader(name, twoHeaders[name]);
+    next();
+  },
+  rejectingNoop(_req, res) {
+    res.statusCode = 429;
+    for (const name in rejection.headers) res.setHeader(name, rejection.headers[name]);
+    res.end(rejection.body);
+  },
+};
+
 /** What stands in front of the route, by its kind. `peer` makes the other library's middleware. */
 export function middlewaresOf({ noop, rejectingNoop, rateLimit, peer }) {
   return {

@@ -81,6 +81,23 @@ export async function inTurn(label, subjects, { processes, rounds, warmUp, ask }
   return answers;
 }
 
+/**
+ * Measures subjects in turn in each round, in this process or in theirs. A first round warms up, and does not count.
+ * @param measure gets the name of a subject, and whether it only warms up.
+ * @returns the answers of each, in order.
+ */
+export async function inRounds(label, names, rounds, measure) {
+  const answers = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    progress(`${label}: round ${round} of ${rounds}`);
+    for (const name of names) {
+      const answer = await measure(name, round === 0);
+      if (round > 0) answers[name].push(answer);
+    }
+  }
+  return answers;
+}
+
 /** The child's side: answers each question with the result of `answer`. */
 export function serve(answer) {
   process.on("message", async (question) => process.send(await answer(question)));

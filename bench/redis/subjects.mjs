@@ -70,34 +70,33 @@ const capacity = 1e6;
 const pace = { refill: 100_000, every: "1d" };
 const denied = slidingWindowCounter({ limit: 1, window });
 
-/** By name; `denied` where each key but for its first request is rejected; `keys` unless there are 1,000; `isOurs` unless another library decides; `command` where the client sends another than EVALSHA. */
+/** By name; `denied` where each key but for its first request is rejected; `keys` unless there are 1,000; `command` where the client sends another than EVALSHA. */
 export const subjects = {
   INCR: { make: incr, command: "incr" },
   "minimal EVALSHA": { make: minimalEvalsha },
-  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })), isOurs: true },
-  "two of them in one step": { make: twoLimits, isOurs: true },
+  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })) },
+  "two of them in one step": { make: twoLimits },
   "two INCRs in a pipeline": { make: twoIncrs, command: "incr" },
-  fixedWindow: { make: ours(fixedWindow({ limit, window })), isOurs: true },
+  fixedWindow: { make: ours(fixedWindow({ limit, window })) },
   // A log of all that an hour of this brings would be no log of a rate limit.
-  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })), isOurs: true },
-  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })), isOurs: true },
-  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })), isOurs: true },
-  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })), isOurs: true },
-  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })), isOurs: true },
+  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })) },
+  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })) },
+  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })) },
+  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })) },
+  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })) },
   "rate-limit-redis": { make: (redis) => rateLimitRedis(redis, limit) },
   "rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, limit) },
   "@upstash/ratelimit": { make: (redis) => upstash(redis, limit) },
-  "denied, slidingWindowCounter": { make: ours(denied), isOurs: true, denied: true },
-  "denied, 100 keys": { make: ours(denied), isOurs: true, denied: true, keys: 100 },
-  "denied, 20,000 keys": { make: ours(denied), isOurs: true, denied: true, keys: 20_000 },
-  "denied, 100,000 keys": { make: ours(denied), isOurs: true, denied: true, keys: 100_000 },
+  "denied, slidingWindowCounter": { make: ours(denied), denied: true },
+  "denied, 100 keys": { make: ours(denied), denied: true, keys: 100 },
+  "denied, 20,000 keys": { make: ours(denied), denied: true, keys: 20_000 },
+  "denied, 100,000 keys": { make: ours(denied), denied: true, keys: 100_000 },
   "denied, 100,000 keys, maxAgeMs 10 s": {
     make: ours(denied, { denyCache: { maxAgeMs: 10_000 } }),
-    isOurs: true,
     denied: true,
     keys: 100_000,
   },
-  "denied, denyCache: false": { make: ours(denied, { denyCache: false }), isOurs: true, denied: true },
+  "denied, denyCache: false": { make: ours(denied, { denyCache: false }), denied: true },
   "denied, rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, 1), denied: true },
   "denied, @upstash/ratelimit": { make: (redis) => upstash(redis, 1), denied: true },
 };

@@ -21,7 +21,3 @@ export function unreadable(file: string, cause: unknown): Failure {
   const { code, message } = cause as NodeJS.ErrnoException;
   return new Failure("usage", code === "ENOENT" ? `${file} does not exist.` : `${file} cannot be read: ${message}.`, { cause });
 }
-
-export function unwritable(file: string, cause: unknown): Failure {
-  return new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
-}

@@ -68,7 +68,9 @@ function wrongParts(rule: PlainRule, texts: readonly string[], ip: string | unde
   const options = names.filter((name) => name !== "global").map((name) => (name === "ip" ? "--ip <address>" : `--key <${name}>`));
   const advice = options.length === 0 ? "Give neither --key nor --ip" : `Write ${options.join(" ")}`;
   const missing = fallsBackToIp(rule) ? ", or only --ip <address> for a client whose key is missing" : "";
-  const given = `${texts.length} --key${ip === undefined ? "" : " and --ip"} were given`;
+  const isAlone = ip === undefined;
+  const count = isAlone && texts.length === 0 ? "no" : texts.length;
+  const given = `${count} --key${isAlone ? "" : " and --ip"} ${isAlone && texts.length < 2 ? "was" : "were"} given`;
   return new Failure("usage", `${JSON.stringify(rule.name)} counts by ${names.join(", ")}, but ${given}. ${advice}${missing}.`);
 }
 

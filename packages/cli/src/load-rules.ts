@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
 import { Failure, unreadable } from "./failure.js";
@@ -19,6 +19,18 @@ export async function readText(io: Io, file: string): Promise<{ text: string; na
     return { text: await readFile(file, "utf8"), name: file };
   } catch (cause) {
     throw unreadable(file, cause);
+  }
+}
+
+/**
+ * Writes a file. `wx` does not overwrite one.
+ * @throws Failure if it cannot be written.
+ */
+export async function writeText(file: string, text: string, flag: "w" | "wx" = "w"): Promise<void> {
+  try {
+    await writeFile(file, text, { flag });
+  } catch (cause) {
+    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
   }
 }
 

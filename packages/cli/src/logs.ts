@@ -85,7 +85,6 @@ export interface SizedSource {
  * @throws Failure if a file cannot be read.
  */
 export function logSources(io: Io, names: readonly string[]): Promise<SizedSource[]> {
-  if (names.filter((name) => name === "-").length > 1) throw new Failure("usage", "standard input (-) can be read only once.");
   return Promise.all(
     names.map(async (name): Promise<SizedSource> => {
       if (name === "-") return { source: { name: "stdin", once: true, open: () => io.input }, bytes: undefined };

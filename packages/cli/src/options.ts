@@ -1,3 +1,4 @@
+import { parseDuration } from "@floodgate/core";
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 /** The options that locate Redis, and the rules in it. */
@@ -52,10 +53,27 @@ export function matching(pattern: RegExp, message: string): (value: string) => s
 }
 
 /** The parser of an option that is a duration. */
-export const durationOption: (value: string) => string = matching(
-  /^0*[1-9]\d{0,8}(ms|s|m|h|d)$/,
-  "It must be a duration such as 15m, 1h or 7d.",
-);
+export function durationOption(value: string): string {
+  try {
+    parseDuration(value);
+    return value;
+  } catch {
+    throw new InvalidArgumentError("It must be a duration such as 15m, 1h or 7d, at most 13031248d.");
+  }
+}
+
+/**
+ * Adds an option that must be given. commander's own check would come before that of unknown options, and name the missing one where another
+ * has a mistake.
+ */
+export function requiredOption(command: Command, flags: string, description: string, parse: (value: string) => string = String): Command {
+  const option = new Option(flags, description).argParser(parse);
+  return command.addOption(option).hook("preAction", (_, action) => {
+    if (action.getOptionValue(option.attributeName()) === undefined) {
+      action.error(`error: required option '${flags}' not specified`, { code: "commander.missingMandatoryOptionValue" });
+    }
+  });
+}
 
 /** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -2,65 +2,38 @@ import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "./failure.js";
 
-/** A file that a report is written to: whole, or not at all. */
-export class ReportFile {
-  readonly name: string;
-  /** Where it really is, if the name is a link. */
-  readonly #path: string;
-  readonly #temporary: string;
-
-  private constructor(name: string, path: string) {
-    this.name = name;
-    this.#path = path;
-    this.#temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
-  }
-
-  /**
-   * Checks that a report can be written, before the logs are read.
-   * @param inputs files that must not be overwritten.
-   * @throws Failure if it cannot be written.
-   */
-  static async of(name: string, inputs: readonly string[]): Promise<ReportFile> {
-    if (name === "-") throw new Failure("usage", "--html writes a file, not standard output. Write --html report.html.");
-    const path = await realpath(name).catch(() => undefined);
-    if (path !== undefined) {
-      if (!(await stat(path)).isFile()) throw new Failure("usage", `${name} is not a file. Write --html report.html.`);
-      for (const input of inputs) {
-        if (path === (await realpath(input).catch(() => undefined)))
-          throw new Failure("usage", `--html would overwrite ${input}. Write --html report.html.`);
-      }
+/**
+ * Checks that a report can be written, before the logs are read.
+ * @param inputs files that must not be overwritten.
+ * @returns a function that writes the file: whole, or not at all.
+ * @throws Failure, as the function does, if it cannot be written.
+ */
+export async function reportFile(name: string, inputs: readonly string[]): Promise<(html: string) => Promise<void>> {
+  if (name === "-") throw new Failure("usage", "--html writes a file, not standard output. Write --html report.html.");
+  // Where it really is, if the name is a link.
+  const found = await realpath(name).catch(() => undefined);
+  if (found !== undefined) {
+    if (!(await stat(found)).isFile()) throw new Failure("usage", `${name} is not a file. Write --html report.html.`);
+    for (const input of inputs) {
+      if (found === (await realpath(input).catch(() => undefined)))
+        throw new Failure("usage", `--html would overwrite ${input}. Write --html report.html.`);
     }
-    const file = new ReportFile(name, path ?? name);
-    await file.#write("");
-    await rm(file.#temporary, { force: true });
-    return file;
   }
-
-  /** @throws Failure if it cannot be written. */
-  async write(html: string): Promise<void> {
-    await this.#write(html);
+  const path = found ?? name;
+  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
+  const written = async (text: string, end: () => Promise<void>): Promise<void> => {
     try {
-      await rename(this.#temporary, this.#path);
+      await writeFile(temporary, text);
+      await end();
     } catch (cause) {
-      await rm(this.#temporary, { force: true });
-      throw this.#failure(cause);
+      await rm(temporary, { force: true }).catch(() => undefined);
+      const { code, message } = cause as NodeJS.ErrnoException;
+      const why = code === "ENOENT" ? `${dirname(path)} does not exist` : message;
+      throw new Failure("unwritable", `${name} cannot be written: ${why}.`, { cause });
     }
-  }
-
-  async #write(text: string): Promise<void> {
-    try {
-      await writeFile(this.#temporary, text);
-    } catch (cause) {
-      await rm(this.#temporary, { force: true }).catch(() => undefined);
-      throw this.#failure(cause);
-    }
-  }
-
-  #failure(cause: unknown): Failure {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? `${dirname(this.#path)} does not exist` : message;
-    return new Failure("unwritable", `${this.name} cannot be written: ${why}.`, { cause });
-  }
+  };
+  await written("", () => rm(temporary, { force: true }));
+  return (html) => written(html, () => rename(temporary, path));
 }
 
 /** A command as one would type it in a shell. */

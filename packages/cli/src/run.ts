@@ -2,19 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FloodgateError } from "@floodgate/core";
 import { Command, CommanderError } from "commander";
-import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
-import { addCompletion } from "./commands/completion.js";
 import { addGateways, addMigrate } from "./commands/gateway.js";
 import { addGrant, addRevoke } from "./commands/grant.js";
 import { addInit } from "./commands/init.js";
+import { addKeyCommands } from "./commands/keys.js";
 import { addMigration } from "./commands/migration.js";
-import { addPull } from "./commands/pull.js";
-import { addPush } from "./commands/push.js";
-import { addReset } from "./commands/reset.js";
+import { addPull, addPush } from "./commands/push-pull.js";
 import { addRules } from "./commands/rules.js";
 import { addSimulate } from "./commands/simulate.js";
-import { addStatus } from "./commands/status.js";
 import { addTop } from "./commands/top.js";
 import { addWhy } from "./commands/why.js";
 import { exitCodes, Failure } from "./failure.js";
@@ -52,10 +48,7 @@ const commands = [
   addRules,
   addTop,
   addWhy,
-  addStatus,
-  addReset,
-  addBlock,
-  addUnblock,
+  addKeyCommands,
   addGrant,
   addRevoke,
   addMigration,
@@ -85,6 +78,19 @@ function createProgram(io: Io): Command {
     );
   for (const add of commands) add(program, io);
   return program;
+}
+
+/**
+ * Adds `completion`, which prints a script for a shell, and the hidden command that the script asks for suggestions. The library that answers
+ * them is loaded only then.
+ */
+async function addCompletion(program: Command, [name]: readonly string[]): Promise<void> {
+  if (name === "completion" || name === "complete") {
+    const { default: tab } = await import("@bomb.sh/tab/commander");
+    tab(program, { completionCommandName: "completion" });
+  } else {
+    program.command("completion").description("Print a completion script for a shell: zsh, bash, fish or powershell.").argument("<shell>");
+  }
 }
 
 function versionOf(): string {

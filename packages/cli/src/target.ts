@@ -10,7 +10,7 @@ import type { Io } from "./io.js";
 import { readKeyState, undefinedIfForeign } from "./key-state.js";
 import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
 import { noRules } from "./load-rules.js";
-import { collect, ipv6PrefixOption } from "./options.js";
+import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { withRedis } from "./redis.js";
 import { bindRules, findRules, type RulesOptions, rulesOptions } from "./rules-in-force.js";
@@ -25,8 +25,7 @@ export interface TargetOptions extends RulesOptions, KeyOptions {
 }
 
 export function targetOptions(command: Command, plan = "show only this plan; default: all plans of the rule"): Command {
-  command
-    .requiredOption("--rule <name>", "the name of the rule, or of a limit that is defined in code")
+  requiredOption(command, "--rule <name>", "the name of the rule, or of a limit that is defined in code")
     .option("--key <value>", "the key that the rule counts: a user, an address, an API key or its digest (repeat for each part)", collect)
     .option("--ip <address>", "the client address, for a rule that counts by it or whose key is missing")
     .option("--policy <policy>", "for a limit that is defined in code: its policy, such as 'fixed-window 5/15m' or '100/1m'");

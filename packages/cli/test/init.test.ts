@@ -127,6 +127,13 @@ describe("init", () => {
     expect(readdirSync(join(__dirname, "../.."))).toEqual(expect.arrayContaining(names));
   });
 
+  it.each([[], ["--force"]])("names a file for a directory, with %o too", async (...options) => {
+    expect(await floodgate(["init", path("."), "--yes", ...options])).toMatchObject({
+      code: 64,
+      err: expect.stringContaining("limits.yaml"),
+    });
+  });
+
   it("overwrites a file only with --force", async () => {
     const file = write("there.yaml", "mine");
     expect(await floodgate(["init", file, "--yes"])).toMatchObject({

@@ -44,7 +44,7 @@ describe("the key that the options name", () => {
   });
 
   it.each([
-    [rule("user", "skip"), {}, "counts by user, but 0 --key were given. Write --key <user>."],
+    [rule("user", "skip"), {}, "counts by user, but no --key was given. Write --key <user>."],
     [rule("user", "skip"), { ip: "192.0.2.1" }, "0 --key and --ip were given. Write --key <user>."],
     [rule("user", "skip"), { ip: "192.0.2.1", ...key("ann") }, "1 --key and --ip were given. Write --key <user>."],
     [rule("user"), {}, "Write --key <user>, or only --ip <address> for a client whose key is missing."],

@@ -17,6 +17,15 @@ test("migration postgres --unlogged makes a table that writes no log", async () 
   });
 });
 
+test.each(["mysql", "mariadb", "sqlite", "libsql", "d1"])("migration %s --unlogged is refused: it is for Postgres", async (database) => {
+  const message = `--unlogged is for Postgres. Write floodgate migration ${database}.`;
+  expect(await floodgate(["migration", database, "--unlogged"])).toMatchObject({
+    code: 64,
+    out: "",
+    err: expect.stringContaining(message),
+  });
+});
+
 test.each([
   ["oracle", "Allowed choices"],
   ["postgres --table a;b", "--table"],

@@ -108,6 +108,8 @@ it.each([
   [[access, "--rules", file, "--key", "usr=$x"], 64, 'no rule uses the key "usr". Did you mean "user"?'],
   [[access, "--rules", file, "--max-clients", "0"], 64, "It must be a whole number from 1"],
   [["-", "-", "--rules", file], 64, "standard input (-) can be read only once."],
+  [["-", "--rules", "-"], 64, "standard input (-) can be read only once."],
+  [["-", access, "--rules", "-", "--follow"], 64, "standard input (-) can be read only once."],
 ] as const)("refuses %j", async (args, code, message) => {
   const ended = await floodgate(["simulate", ...args]);
   expect(ended.code).toBe(code);

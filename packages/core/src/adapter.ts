@@ -6,13 +6,12 @@ export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/n
 export { RateLimit } from "./middleware/rate-limit.js";
 export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware/route-limits.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
-export { type RateLimitControls, withControls } from "./middleware/controls.js";
-export { renewSlots } from "./limits/renew.js";
+export { contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
+export { renewSlots } from "./limits/limiter.js";
 export { leaveSlots } from "./limits/slots.js";
 export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
-export { contextMiddleware } from "./middleware/context-middleware.js";
 export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
-export { decideRequest, passInTurn, runOnLimited } from "./middleware/node-request.js";
+export { decideRequest, ensureAnswer, passInTurn, runOnLimited } from "./middleware/node-middleware.js";
 export { withFaults } from "./support/errors.js";
 
 // Its options
@@ -25,14 +24,14 @@ export type { PlanNumbers } from "./rules/plans.js";
 export type { ClientIpOption } from "./requests/client-ip.js";
 export type { HeaderFormat } from "./responses/headers.js";
 export type { Afterwards } from "./responses/afterwards.js";
-export type { RefundWhen } from "./rules/refund-when.js";
+export type { RefundWhen } from "./rules/cost.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { edgeAddress, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
-export { forgeableClientIp, mostHops, trustsEveryAddress } from "./requests/every-address.js";
+export { forgeableClientIp, mostHops, trustsEveryAddress } from "./requests/trusted-proxies.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { mountedPaths, parsedPath, reparsedPaths, sentPath } from "./requests/parsed-target.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
@@ -40,7 +39,8 @@ export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf, type RequestContext } from "./requests/request-context.js";
 
 // Responses
-export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
+export type { Header } from "./responses/headers.js";
+export { type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { answeredBy, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";
@@ -51,5 +51,6 @@ export { ignoresAllowed } from "./events/listeners.js";
 
 // Support
 export { functionOrNothing, oneOf } from "./support/options.js";
+export { getOrMake } from "./support/maps.js";
 export { isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

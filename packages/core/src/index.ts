@@ -21,15 +21,15 @@ export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";
 export { headersOf, type HeadersOption } from "./responses/headers.js";
-export type { StateView } from "./algorithms/state-view.js";
+export type { StateView } from "./algorithms/algorithm.js";
 
 // Stores
 export type { Store } from "./decide/store.js";
-export type { OnStoreError } from "./failure/failure-options.js";
+export type { OnStoreError } from "./failure/store-guard.js";
 
 // Rules and options of `rateLimit`
 export type { Rule } from "./rules/rule.js";
-export type { RuleSource } from "./rules/rule-source.js";
+export type { RuleSource } from "./rules/rule.js";
 export { clientKey } from "./requests/request-options.js";
 export type { KeyFunction } from "./requests/functions.js";
 export type { CostFunction } from "./requests/functions.js";

@@ -5,16 +5,16 @@
 export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
-export type { Grant, Granted } from "./rules/grants.js";
-export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
+export type { Grant, Granted } from "./rules/plans.js";
+export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
 export { algorithms, describePolicy, toPolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
-export { containEveryAddress } from "./requests/every-address.js";
+export { containEveryAddress } from "./requests/trusted-proxies.js";
 export { listenerOf, tellAll } from "./events/listeners.js";
 export type { DecisionResult, RequestEvent, RequestResult } from "./events/events.js";
-export { isRejection, resultOf } from "./events/results.js";
+export { isRejection, resultOf } from "./events/decision-events.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events/events.js";
 
 // What rules do with a request, beside a middleware
@@ -24,7 +24,7 @@ export { type AskedRequest, askProcess } from "./middleware/ask-process.js";
 export type { RequestContext } from "./requests/request-context.js";
 export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
-export { statusList } from "./rules/refund-when.js";
+export { statusList } from "./rules/cost.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
 export { decodeKey, maskKey, missingKeyText } from "./limits/key.js";
 export { ipKey } from "./support/ip.js";
@@ -38,7 +38,7 @@ export { type DescriptorRules, descriptorRules } from "./rules/descriptor-rule.j
 export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
 export { slotsHeld } from "./limits/slots.js";
 export { type RuleWords, wordsOf } from "./rules/words.js";
-export type { Refusal } from "./rules/rule-source.js";
+export type { Refusal } from "./rules/rule.js";
 
 // Support
 export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";

@@ -12,8 +12,8 @@ export {
   renewingStore,
   scopeOf,
 } from "./decide/store.js";
-export type { Check } from "./decide/limit.js";
-export { createLimit, type Limit, whyNoLease } from "./decide/limit.js";
+export type { Check } from "./decide/decision.js";
+export { createLimit, type Limit, whyNoLease } from "./decide/decision.js";
 export { type Decision, decideAll, type DecideOne, mostRestrictive, passesAll } from "./decide/decision.js";
 export { encodeKey } from "./limits/key.js";
 
@@ -54,17 +54,17 @@ export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from ".
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
 export { Deadlines, latestMs, msLeft, unblockedMs, type Waiter } from "./failure/deadlines.js";
-export { ServerClock } from "./failure/server-clock.js";
+export { ServerClock } from "./support/clock.js";
 
 // Failures and events
 // Also in `index.ts`. A store that takes it from here is bundled without the rest of that.
 export { FloodgateError } from "./support/errors.js";
-export { failedIn } from "./failure/breakers.js";
+export { failedIn } from "./failure/breaker.js";
 export type { BreakerState } from "./events/events.js";
-export type { FailureOptions } from "./failure/failure-options.js";
+export type { FailureOptions } from "./failure/store-guard.js";
 export type { EvictionEvent } from "./events/events.js";
 export { activeListener, listenerOf } from "./events/listeners.js";
 
 // Options
-export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";
+export { checkOptions, flag, functionOrNothing, wholeNumber } from "./support/options.js";
 export { workEndsWithRequest } from "./support/runtime.js";

@@ -257,7 +257,7 @@ export interface Tick {
    * Members of the overview that have changed since the tick before. Each replaces the overview's member whole. `totals` is among them
    * whenever there were requests: the page never adds to totals itself, so it counts no request twice.
    */
-  readonly changed: Partial<Pick<Overview, "capabilities" | "scope" | "rules" | "totals" | "top" | "stores" | "sources" | "instances">>;
+  readonly changed: Partial<Omit<Overview, "title" | "nowMs">>;
 }
 
 /** A key is the text as the app knows it ("42"), a tuple of texts, or the `id` of a top key. An address is normalised as by the middleware. */

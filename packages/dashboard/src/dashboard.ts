@@ -1,32 +1,32 @@
 import { decisionOf, warnOnce } from "@floodgate/core/adapter";
-import type { InventoryLimit } from "@floodgate/core/rules";
 import type { EndedSecond } from "./collect/collector.js";
+import { rangeNames } from "./collect/ring.js";
 import { joinWatch } from "./collect/watch.js";
-import type { History, KeyAnswer, Overview, Range, RequestAnswer } from "./contract.js";
+import type { Overview, Range } from "./contract.js";
 import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
+import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
 import { KeyNames } from "./routes/key-text.js";
 import { Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
-import { overviewOf, rejectionsOf } from "./routes/overview.js";
+import { overviewOf } from "./routes/overview.js";
+import { pageReply } from "./routes/page.js";
 import { askRequest } from "./routes/request.js";
-import { type Data, isKnown, route } from "./routes/router.js";
 import type { Reply, View } from "./routes/view.js";
-import { Gate } from "./safety/gate.js";
+import { admits } from "./safety/gate.js";
 import { senderOf } from "./share/redis.js";
 import type { Reports } from "./share/share.js";
 
 /** A dashboard without its framework: answers requests, and tells open pages each second what has changed. */
-export class Dashboard<Req> implements Data {
+export class Dashboard<Req> {
   readonly title: string;
-  readonly actions: Data["actions"];
-  readonly #showKeys: boolean;
-  readonly #who: DashboardOptions<Req>["who"];
-  readonly #gate: Gate<Req>;
-  readonly #names: KeyNames;
-  readonly #figures: Figures;
-  readonly #keys: Keys;
-  readonly #live = new Live(() => performance.now());
+  readonly figures: Figures;
+  readonly keys: Keys;
+  readonly names: KeyNames;
+  readonly live: Live = new Live(() => performance.now());
+  readonly mayAct: boolean;
+  readonly #options: DashboardOptions<Req>;
+  readonly #example: string;
   readonly #leave: () => void;
   #ticking = false;
 
@@ -36,36 +36,16 @@ export class Dashboard<Req> implements Data {
    * @throws FloodgateError if an option is invalid.
    */
   constructor(options: DashboardOptions<Req>, own: readonly string[], example: string) {
-    const { authorize, actions = false, who, showKeys = false, title = "Floodgate" } = checked(options, own, example);
-    const send = options.redis === undefined ? undefined : senderOf(options.redis);
+    const { actions = false, showKeys = false, title = "Floodgate", redis, prefix } = checked(options, own, example);
+    const send = redis === undefined ? undefined : senderOf(redis);
     this.title = title;
-    this.#showKeys = showKeys;
-    this.#who = who;
-    this.#gate = new Gate(authorize, example);
-    this.#names = new KeyNames(showKeys);
+    this.mayAct = actions;
+    this.#options = { ...options };
+    this.#example = example;
+    this.names = new KeyNames(showKeys);
     const { watch, leave } = joinWatch();
-    this.#figures = new Figures(watch, send, options.prefix);
-    const limits = (): readonly InventoryLimit[] => {
-      watch.inUse.refresh();
-      return watch.inUse.limits;
-    };
-    const keys = new Keys(limits, this.#names, {
-      keys: () => this.#knownKeys(),
-      rejections: async () => {
-        const { reports } = await this.#figures.read();
-        return (rule, key) => rejectionsOf(reports, rule, key);
-      },
-    });
-    this.#keys = keys;
-    this.actions = actions
-      ? {
-          reset: (body, by) => keys.reset(body, by),
-          block: (body, by) => keys.block(body, by),
-          unblock: (body, by) => keys.unblock(body, by),
-          grant: (body, by) => keys.grant(body, by),
-          revoke: (body, by) => keys.revoke(body, by),
-        }
-      : undefined;
+    this.figures = new Figures(watch, send, prefix);
+    this.keys = new Keys(watch.inUse, this.figures, this.names);
     const stop = watch.eachSecond((ended) => void this.#endSecond(ended));
     this.#leave = () => {
       stop();
@@ -75,7 +55,10 @@ export class Dashboard<Req> implements Data {
 
   /** Answers a request; undefined if the app shall go on as if nothing was mounted here. */
   async handle(view: View, request: Req): Promise<Reply | undefined> {
-    if (!isKnown(view.path) || !(await this.#gate.admits(view, request))) return undefined;
+    const { authorize, who } = this.#options;
+    // The app serves all other addresses.
+    if (!(view.path === "" || gets.has(view.path) || posts.has(view.path))) return undefined;
+    if (!(await admits(authorize, this.#example, view, request))) return undefined;
     const decision = decisionOf(view.identity);
     if (decision !== undefined) {
       warnOnce(
@@ -83,33 +66,22 @@ export class Dashboard<Req> implements Data {
         `requests for the dashboard are counted by the limit ${JSON.stringify(decision.name)}, because the dashboard is mounted after it. To leave them out, mount the dashboard before the limit.`,
       );
     }
-    return route(view, this, () => this.#who?.(request) ?? "dashboard");
+    try {
+      return await answer(view, this, () => who?.(request) ?? "dashboard");
+    } catch (error) {
+      if (error instanceof Refusal) return error.answer;
+      throw error;
+    }
   }
 
   async overview(): Promise<Overview> {
-    return this.#overviewOf(await this.#figures.read());
-  }
-
-  history(range: Range): Promise<History> {
-    return this.#figures.history(range);
-  }
-
-  live(): Reply {
-    return this.#live.open();
-  }
-
-  key(body: Record<string, unknown>): Promise<KeyAnswer> {
-    return this.#keys.lookUp(body);
-  }
-
-  request(body: Record<string, unknown>): Promise<RequestAnswer> {
-    return askRequest(body, (key) => this.#names.shown(key));
+    return this.#overviewOf(await this.figures.read());
   }
 
   close(): void {
-    this.#live.close();
+    this.live.close();
     this.#leave();
-    void this.#figures.close();
+    void this.figures.close();
   }
 
   /** Publishes a second that has ended, and sends it to the open pages. */
@@ -118,11 +90,11 @@ export class Dashboard<Req> implements Data {
     if (this.#ticking) return;
     this.#ticking = true;
     try {
-      await this.#figures.publish();
-      if (this.#live.size === 0) this.#figures.pause();
+      await this.figures.publish();
+      if (this.live.size === 0) this.figures.pause();
       else {
-        const read = await this.#figures.read();
-        this.#live.tick(this.#figures.unsent(ended, read), this.#overviewOf(read));
+        const read = await this.figures.read();
+        this.live.tick(this.figures.unsent(ended, read), this.#overviewOf(read));
       }
     } catch {
       // What another process wrote cannot be shown. The next second may be better.
@@ -132,21 +104,74 @@ export class Dashboard<Req> implements Data {
   }
 
   #overviewOf(read: Reports): Overview {
-    if (read.secret !== undefined) this.#names.use(read.secret);
+    if (read.secret !== undefined) this.names.use(read.secret);
     return overviewOf({
       title: this.title,
       nowMs: Date.now(),
-      capabilities: { actions: this.actions !== undefined, keys: this.#showKeys ? "shown" : "masked" },
-      scope: this.#figures.scope(read),
+      capabilities: { actions: this.mayAct, keys: this.#options.showKeys ? "shown" : "masked" },
+      scope: this.figures.scope(read),
       reports: read.reports,
-      names: this.#names,
+      names: this.names,
     });
   }
+}
 
-  /** The texts of the keys that have ids: those of the sketches. */
-  *#knownKeys(): Iterable<string> {
-    for (const { rejections, requests } of this.#figures.last.reports) {
-      for (const { key } of [...rejections.summary.keys, ...requests.summary.keys]) yield key;
-    }
-  }
+type Route = (view: View, own: Dashboard<never>, who: () => string) => Reply | Promise<Reply>;
+
+const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/", (_, { title }) => pageReply(title)],
+  ["/data/overview", async (_, own) => jsonReply(await own.overview())],
+  ["/data/history", async (view, { figures }) => jsonReply(await figures.history(rangeOf(view)))],
+  ["/data/live", (_, { live }) => live.open()],
+]);
+
+const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/data/key", async (view, { keys }) => jsonReply(await keys.lookUp(await bodyOf(view)))],
+  ["/data/request", async (view, { names }) => jsonReply(await askRequest(await bodyOf(view), names))],
+  ...["reset", "block", "unblock", "grant", "revoke"].map((name): [string, Route] => [
+    `/actions/${name}`,
+    async (view, { keys, mayAct }, who) => {
+      const act = mayAct ? keys.actions[name] : undefined;
+      if (act === undefined) {
+        throw new Refusal(
+          403,
+          "forbidden",
+          "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).",
+        );
+      }
+      return jsonReply(await act(await bodyOf(view), who()));
+    },
+  ]),
+]);
+
+/** Answers a request that may see the dashboard. @throws Refusal */
+function answer(view: View, own: Dashboard<never>, who: () => string): Reply | Promise<Reply> {
+  const { method } = view;
+  const path = view.path === "" ? "/" : view.path;
+  const post = posts.get(path);
+  if (post !== undefined) return method === "POST" ? post(view, own, who) : refuseMethod("POST");
+  if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
+  if (path !== "/") refuseOtherSites(view);
+  // An open stream would be of no use.
+  if (method === "HEAD" && path === "/data/live") return { ...jsonReply({}), body: "" };
+  return (gets.get(path) as Route)(view, own, who);
+}
+
+/** A page of another site could hold streams open, though it can read nothing. @throws Refusal */
+function refuseOtherSites(view: View): void {
+  const site = view.header("sec-fetch-site") ?? "none";
+  if (site === "same-origin" || site === "none") return;
+  throw new Refusal(403, "forbidden", "Pages of other sites may not ask for this.");
+}
+
+function refuseMethod(allow: string): Reply {
+  return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).answer;
+}
+
+/** @throws Refusal */
+function rangeOf({ query }: View): Range {
+  // Nobody writes a longer query, and parsing one takes time.
+  const range = query.length > 100 ? "" : (new URLSearchParams(query).get("range") ?? "minute");
+  if ((rangeNames as string[]).includes(range)) return range as Range;
+  throw new Refusal(400, "invalid", `\`range\` must be one of ${rangeNames.join(", ")}.`);
 }

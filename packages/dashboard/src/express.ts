@@ -32,9 +32,8 @@ export function dashboard<Req extends IncomingMessage = ExpressDashboardRequest>
   const own = new Dashboard<Req>(options, [], "(req) => req.user?.admin === true");
   const middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void => {
     const { body, url = "" } = request as ExpressDashboardRequest;
-    const view = nodeView({ request, identity: request, url, parsed: body });
     own
-      .handle(view, request as Req)
+      .handle(nodeView(request, url, body), request as Req)
       .then((answer) => {
         if (answer !== undefined) sendReply(request, response, answer);
         else if (!response.headersSent && !response.writableEnded) next();

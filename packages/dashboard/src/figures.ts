@@ -25,8 +25,11 @@ export class Figures {
     this.#last = this.#own();
   }
 
-  get last(): Reports {
-    return this.#last;
+  /** The texts of the keys that have ids: those of the sketches. */
+  *knownKeys(): Iterable<string> {
+    for (const { rejections, requests } of this.#last.reports) {
+      for (const { key } of [...rejections.summary.keys, ...requests.summary.keys]) yield key;
+    }
   }
 
   /** Publishes this process's figures. It never fails. */

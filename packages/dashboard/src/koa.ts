@@ -51,13 +51,8 @@ export function dashboard<Ctx extends KoaDashboardContext = KoaDashboardContext>
   const base = checkedPath(options.path);
   const middleware = async (ctx: KoaDashboardContext, next: () => Promise<unknown>): Promise<void> => {
     const path = below(base, ctx.path);
-    if (path === undefined) {
-      await next();
-      return;
-    }
-    const { req: request } = ctx;
-    const view = nodeView({ request, identity: request, url: `${path}?${ctx.querystring}`, parsed: ctx.request.body });
-    const answer = await own.handle(view, ctx as Ctx);
+    const view = path === undefined ? undefined : nodeView(ctx.req, `${path}?${ctx.querystring}`, ctx.request.body);
+    const answer = view && (await own.handle(view, ctx as Ctx));
     if (answer === undefined) await next();
     else send(ctx, answer);
   };

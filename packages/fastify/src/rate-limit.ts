@@ -3,17 +3,18 @@ import {
   type AppLimitOptions,
   decideRequest,
   decisionOf,
+  ensureAnswer,
   functionOrNothing,
-  type Outcome,
+  listed,
   oneOf,
   passInTurn,
   type RateLimitControls,
-  type RouteLimit,
   RouteLimits,
   runOnLimited,
+  withControls,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type { HookHandlerDoneFunction as Done, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { fastifyReader } from "./request.js";
 
 declare module "fastify" {
@@ -52,25 +53,21 @@ export interface RateLimitPlugin extends FastifyPluginAsync, RateLimitControls {
   hook(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void;
 }
 
-type Limit = RouteLimit<FastifyRequest, FastifyRateLimitOptions<string>>;
-type Done = (error?: Error) => void;
-type OnLimited = FastifyRateLimitOptions["onLimited"];
-
-/** Stands for a reply that the app has sent, or will send. */
-const sentLater = Symbol("sent");
+type Limits = RouteLimits<FastifyRequest, FastifyRateLimitOptions<string>>;
+type Limit = NonNullable<Limits["app"]>;
 
 /** Where the configuration of a route has its limit. */
 const routeLimit: unique symbol = Symbol("floodgate.limit");
 
-/** Makes the limit of a route of its options. */
-type Maker = (own: RouteRateLimitOptions) => Limit;
-
 /** The part of a route's options that tells its limit. A request shows them too. */
 interface Route {
-  config?: { readonly rateLimit?: RouteRateLimitOptions | false; [routeLimit]?: { make: Maker; made?: Limit } };
+  config?: { readonly rateLimit?: RouteRateLimitOptions | false; [routeLimit]?: { readonly limits: Limits; made?: Limit } };
   method: string | readonly string[];
   url: string;
 }
+
+/** Fastify adds a route for HEAD to each for GET. Both are one route. */
+const nameOf = (methods: readonly string[], url: string): string => `${methods.filter((one) => one !== "HEAD").join() || "GET"} ${url}`;
 
 /**
  * Makes a Fastify plugin that limits the routes of its scope and below, and requests that no route serves: by default per client IP, in
@@ -82,115 +79,85 @@ interface Route {
  * @throws FloodgateError if an option is invalid: when called. For a route's options: when the app gets ready.
  */
 export function rateLimit<const Own extends string = never>(options: FastifyRateLimitOptions<Own>): RateLimitPlugin {
-  const limits = new RouteLimits("rateLimit", options as Limit["options"], ["hook", "onLimited"], fastifyReader, memoryStore);
   /** Whether a limit waits for `preHandler`. */
   let hasLate = false;
-  const check = ({ hook = "onRequest", onLimited }: Limit["options"]): void => {
-    oneOf("rateLimit", "hook", hook, hooks);
-    if (onLimited !== "throw") functionOrNothing("rateLimit", "onLimited", onLimited, '(request, reply) => reply.send("Slow down")');
+  const check = (where: string, { hook = "onRequest", onLimited }: Limit["options"]): void => {
+    oneOf(where, "hook", hook, hooks);
+    if (onLimited !== "throw") functionOrNothing(where, "onLimited", onLimited, '(request, reply) => reply.send("Slow down")');
     hasLate ||= hook === "preHandler";
   };
-  check(options as Limit["options"]);
+  const limits = new RouteLimits("rateLimit", options as Limit["options"], ["hook", "onLimited"], fastifyReader, memoryStore, check);
 
-  const makerOf =
-    ({ method, url }: Route): Maker =>
-    (own) => {
-      // Fastify adds a route for HEAD to each for GET. Both are one route.
-      const methods = new Set([method].flat().map((one) => (one === "HEAD" ? "GET" : one)));
-      const limit = limits.of(own, `${[...methods].join()} ${url}`);
-      check(limit.options);
-      return limit;
-    };
-
-  const limitOf = (route: Route): Limit | undefined => {
-    const { config } = route;
+  const limitOf = ({ config, method, url }: Route): Limit | undefined => {
     if (!config?.rateLimit) return config?.rateLimit === false ? undefined : limits.app;
     // A route that was added before the plugin was loaded gets its limit at its first request.
-    config[routeLimit] ??= { make: makerOf(route) };
+    config[routeLimit] ??= { limits };
     const own = config[routeLimit];
-    own.made ??= own.make(config.rateLimit);
+    own.made ??= own.limits.of(config.rateLimit, nameOf([method].flat(), url));
     return own.made;
   };
 
-  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, { limit, options: { onLimited } }: Limit): void =>
-    decideRequest(limit, request, reply, done, (request, reply, done, outcome) => {
-      for (const { name, value, list } of outcome.headers) {
-        const before = list ? reply.getHeader(name) : undefined;
-        reply.header(name, before === undefined ? value : `${before}, ${value}`);
-      }
-      if (outcome.action === "pass") passInTurn(reply.raw, outcome, limits.waiting, done);
-      // Somebody, such as a timeout, may have answered while functions of the request were pending.
-      else if (!reply.sent) reject(request, reply.code(outcome.status), done, outcome, onLimited);
-    });
-
-  const reject = (request: FastifyRequest, reply: FastifyReply, done: Done, { body, decision }: Outcome, onLimited: OnLimited): void => {
-    const send = (): void => void reply.header("content-type", body.contentType).send(body.text);
-    if (onLimited === undefined) send();
-    else if (onLimited === "throw") done(Object.assign(new LimitedError({ decision }), { statusCode: reply.statusCode }));
-    else {
-      const handler = (): unknown => {
-        const given = onLimited(request, reply, decision);
-        // It is a promise too, but one that must not be awaited here.
-        return given === reply ? sentLater : given;
-      };
-      runOnLimited(handler, done, (answered) => {
-        if (answered === sentLater || reply.sent) return;
-        if (answered !== undefined) reply.send(answered);
-        else if (onLimited.length < 2) send();
-        else limits.waiting.answerInTime(reply.raw, send);
-      });
-    }
-  };
-
-  /** Applies the limit of a request's route, if the limit belongs to this hook. */
-  const applyIn =
-    (hook: (typeof hooks)[number]) =>
-    (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-      const limit = hook === "preHandler" && !hasLate ? undefined : limitOf(request.routeOptions as Route);
-      if (limit === undefined || (limit.options.hook ?? "onRequest") !== hook) done();
-      else decide(request, reply, done, limit);
-    };
-
   const plugin = async (app: FastifyInstance): Promise<void> => {
+    if (typeof app.register !== "function") throw new FloodgateError("FLOODGATE_FOREIGN_REQUEST", mountedAsHook);
     const name = limits.app?.limit.decisionName ?? "rateLimit";
     const shown = Symbol.for(`floodgate.decision.${name}`);
-    if (!app.hasRequestDecorator(shown)) {
-      for (const property of [shown, name]) {
-        app.decorateRequest(property, {
-          getter() {
-            return decisionOf(this, name);
-          },
-        });
-      }
+    function getter(this: FastifyRequest): Decision | undefined {
+      return decisionOf(this, name);
     }
-    const routes: Route[] = [];
-    app.addHook("onRoute", (options) => {
-      const route = options as Route;
+    if (!app.hasDecorator(shown)) app.decorate(shown, true).decorateRequest(name, { getter });
+    app.addHook("onRoute", (route: Route) => {
       if (!route.config?.rateLimit) return;
-      // The options of the innermost plugin are the defaults. Several routes may be given one configuration, so it is copied.
-      if (route.config[routeLimit] === undefined) route.config = { ...route.config, [routeLimit]: { make: makerOf(route) } };
-      else route.config[routeLimit].make = makerOf(route);
-      routes.push({ ...route });
+      // The innermost plugin, whose options are the defaults, is the last. Several routes may be given one configuration, so it is copied.
+      route.config = { ...route.config, [routeLimit]: { limits } };
+      const added = { ...route };
+      app.addHook("onReady", async () => void limitOf(added));
     });
-    app.addHook("onReady", async () => routes.forEach(limitOf));
-    for (const hook of hooks) app.addHook(hook, applyIn(hook));
+    for (const hook of hooks) {
+      app.addHook(hook as "onRequest", (request, reply, done) => {
+        const limit = hook === "preHandler" && !hasLate ? undefined : limitOf(request.routeOptions as Route);
+        if (limit === undefined || (limit.options.hook ?? "onRequest") !== hook) done();
+        else apply(limit, request, reply, done);
+      });
+    }
     app.addHook("preClose", async () => limits.close());
   };
 
-  const properties = {
-    hook(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-      const message = "rateLimit: with `global: false` there is no limit for `hook`. Make one of its own.";
-      if (limits.app === undefined) done(new FloodgateError("FLOODGATE_MISSING_LIMIT", message));
-      else decide(request, reply, done, limits.app);
-    },
-    close: () => limits.close(),
-    // Hooks of the plugin belong to the scope that registers it.
+  const hook = (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    if (limits.app !== undefined) apply(limits.app, request, reply, done);
+    else done(new FloodgateError("FLOODGATE_MISSING_LIMIT", "rateLimit: `hook` has no limit with `global: false`. Make one of its own."));
+  };
+  // Hooks of the plugin belong to the scope that registers it.
+  const meta = {
     [Symbol.for("skip-override")]: true,
     [Symbol.for("fastify.display-name")]: "@floodgate/fastify",
     [Symbol.for("plugin-meta")]: { name: "@floodgate/fastify", fastify: "5.x" },
   };
-  return Object.defineProperties(Object.assign(plugin, properties), {
-    limiter: { get: () => limits.limiter, enumerable: true },
-    limiters: { get: () => limits.limiters, enumerable: true },
-  }) as unknown as RateLimitPlugin;
+  return withControls(Object.assign(plugin, { hook, ...meta }), limits);
+}
+
+const mountedAsHook = "rateLimit makes a plugin, not a hook. Write app.register(limit), or for one route { onRequest: limit.hook }.";
+
+/** Stands for a reply that the app has sent, or will send. */
+const sentLater = Symbol("sent");
+
+function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest, reply: FastifyReply, done: Done): void {
+  decideRequest(limit, request, reply, done, (_request, _reply, _done, outcome) => {
+    const { headers, action, status, body, decision } = outcome;
+    for (const { name, value, list } of headers) reply.header(name, list ? listed(reply.getHeader(name), value) : value);
+    const handler = (): unknown => {
+      reply.code(status);
+      if (onLimited === "throw") throw Object.assign(new LimitedError({ decision }), { statusCode: status });
+      const given = onLimited?.(request, reply, decision);
+      // A reply is a promise too, but one that must not be awaited here.
+      return given === reply ? sentLater : given;
+    };
+    const finish = (answered: unknown): void => {
+      if (answered === undefined)
+        ensureAnswer(reply.raw, onLimited, limit.waiting, () => reply.header("content-type", body.contentType).send(body.text));
+      else if (answered !== sentLater && !reply.sent) reply.send(answered);
+    };
+    if (action === "pass") passInTurn(reply.raw, outcome, limit.waiting, done);
+    // Somebody, such as a timeout, may have answered while functions of the request were pending.
+    else if (!reply.sent) runOnLimited(handler, done, finish);
+  });
 }

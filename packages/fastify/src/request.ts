@@ -3,7 +3,6 @@ import type { FastifyRequest } from "fastify";
 
 /** Reads Fastify's requests. */
 export const fastifyReader: RequestReader<FastifyRequest> = {
-  identity: (request) => request,
   app: (request) => request.server,
   method: (request) => request.method,
   path({ url, originalUrl }) {

@@ -17,6 +17,20 @@ async function statuses(app: FastifyInstance, url: string, count = 3, options: I
 const ok = async (): Promise<object> => ({ ok: true });
 
 describe("the plugin", () => {
+  it("says what to write if it is mounted as a hook", async () => {
+    const app = Fastify();
+    const limit = rateLimit({ policy });
+    app.get("/", { onRequest: limit as never }, ok);
+    app.get("/hook", { onRequest: limit.hook }, ok);
+    const { statusCode, body } = await app.inject("/");
+    expect({ statusCode, ...JSON.parse(body) }).toMatchObject({
+      statusCode: 500,
+      code: "FLOODGATE_FOREIGN_REQUEST",
+      message: expect.stringContaining("Write app.register(limit), or for one route { onRequest: limit.hook }."),
+    });
+    expect(await statuses(app, "/hook")).toEqual([200, 200, 429]);
+  });
+
   it("limits the routes of its scope and below, and no others", async () => {
     const app = Fastify();
     app.register(async (outer) => {

@@ -1,13 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import {
-  edgeAddress,
-  type Outcome,
-  type RequestReader,
-  sentPath,
-  socketAddress,
-  WebResponseEnd,
-  withHeaders,
-} from "@floodgate/core/adapter";
+import { edgeAddress, type Outcome, type RequestReader, sentPath, socketAddress } from "@floodgate/core/adapter";
 
 /**
  * What is known beside a request: the second argument of `check`, or of a handler. Bun's server, Deno's information, the environment of
@@ -69,29 +61,20 @@ function address({ request, context }: FetchRequest): string | undefined {
   return context.ip ?? socketAddress(request, context) ?? edgeAddress(request, context);
 }
 
-/**
- * The check of a request that was decided.
- * @param rejected the answer to a rejected request, with its headers.
- */
-export function checkOf(
-  { request, context }: FetchRequest,
-  { headers, decision, afterResponse }: Outcome,
-  rejected: Response | undefined,
-  keepAlive: (work: Promise<unknown>) => void,
-): Checked {
-  const end = afterResponse && new WebResponseEnd(request, context, afterResponse, keepAlive);
-  return {
-    response: rejected,
-    decision,
-    get headers() {
-      return new Headers(pairs(headers));
-    },
-    finish<R extends Response | undefined>(response: R): R {
-      const answer = (response && withHeaders(response, headers)) as R;
-      return end === undefined ? answer : end.watch(answer);
-    },
-  };
+/** A request that was decided. */
+export interface Decided extends Pick<Checked, "response" | "finish"> {
+  readonly outcome: Outcome;
 }
+
+/** What `check` answers. The wrapper does without it, because an object with a getter takes a microsecond to make. */
+export const checkedOf = ({ response, outcome: { decision, headers }, finish }: Decided): Checked => ({
+  response,
+  decision,
+  get headers() {
+    return new Headers(pairs(headers));
+  },
+  finish,
+});
 
 /** Headers as the Fetch API takes them. */
 export const pairs = (headers: Outcome["headers"]): [name: string, value: string][] => headers.map(({ name, value }) => [name, value]);

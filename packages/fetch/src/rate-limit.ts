@@ -4,7 +4,6 @@ import {
   clientClosedRequest,
   foreignRequest,
   functionOrNothing,
-  HeldRequests,
   isPromise,
   type Outcome,
   type Promised,
@@ -12,11 +11,12 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   turnOf,
+  WebResponseEnd,
   withControls,
   withHeaders,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { type Checked, checkOf, type FetchContext, type FetchRequest, fetchReader, pairs } from "./check.js";
+import { type Checked, checkedOf, type Decided, type FetchContext, type FetchRequest, fetchReader, pairs } from "./check.js";
 
 export interface FetchRateLimitOptions<Context extends FetchContext, Own extends string = never>
   extends RateLimitOptions<FetchRequest<Context>, Own> {
@@ -60,48 +60,52 @@ export function rateLimit<
   const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, example);
   functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
-  const waiting = new HeldRequests();
 
-  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Checked> => {
-    const keepAlive = (work: Promise<unknown>): void => {
-      const runtimes = [{ waitUntil }, call.context, ...more, call.request] as (FetchContext | undefined)[];
-      runtimes.find((passed) => typeof passed?.waitUntil === "function")?.waitUntil?.(work);
+  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Decided> => {
+    const { headers, afterResponse } = outcome;
+    const keepAlive = (work: Promise<unknown>): void =>
+      ([{ waitUntil }, call.context, ...more, call.request] as Required<FetchRateLimitOptions<Context>>[])
+        .find((passed) => typeof passed?.waitUntil === "function")
+        ?.waitUntil(work);
+    const end = afterResponse && new WebResponseEnd(call.request, call.context, afterResponse, keepAlive);
+    const finish = <R extends Response | undefined>(response: R): R => {
+      const sent = (response && withHeaders(response, headers)) as R;
+      return end ? end.watch(sent) : sent;
     };
-    const checked = (response?: Response): Checked => checkOf(call, outcome, response, keepAlive);
+    const answered = (response?: Response): Decided => ({ response, outcome, finish });
     if (outcome.action === "reject") {
-      if (onLimited === undefined) return checked(answer(outcome));
-      return answeredBy(() => onLimited(call, outcome.decision), example).then((own) => checked(answer(outcome, own)));
+      if (onLimited === undefined) return answered(answer(outcome));
+      return answeredBy(() => onLimited(call, outcome.decision), example).then((own) => answered(answer(outcome, own)));
     }
-    if (outcome.delayMs === 0) return checked();
-    return turnOf(call.request, call.context, outcome.delayMs, waiting).then((isServed) =>
-      checked(isServed ? undefined : new Response(null, { status: clientClosedRequest })),
+    if (outcome.delayMs === 0) return answered();
+    return turnOf(call.request, call.context, outcome.delayMs, limit.waiting).then((isServed) =>
+      answered(isServed ? undefined : new Response(null, { status: clientClosedRequest })),
     );
   };
 
-  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Checked> => {
+  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Decided> => {
     if (typeof request?.headers?.get !== "function") throw foreignRequest("a Request of the Fetch API", request);
     const call = { request, context: (context ?? {}) as Context };
     const outcome = limit.decide(call);
     return isPromise(outcome) ? outcome.then((later) => apply(call, more, later)) : apply(call, more, outcome);
   };
 
-  const wrap =
-    (handler: Handler<Request, readonly unknown[]>) =>
-    async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
-      const checking = decide(request, context, more);
-      const checked = isPromise(checking) ? await checking : checking;
-      if (checked.response !== undefined) return checked.response;
+  const wrap = (handler: Handler<Request, readonly unknown[]>) => {
+    functionOrNothing("rateLimit", "handler", handler ?? null, "(request) => ..., or limit.check(request)");
+    return async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
+      const deciding = decide(request, context, more);
+      const { response, finish } = isPromise(deciding) ? await deciding : deciding;
+      if (response !== undefined) return response;
       try {
-        return checked.finish(await handler(request, context, ...more));
+        return finish(await handler(request, context, ...more));
       } catch (error) {
         // React Router and others throw responses too.
-        if (error instanceof Response) throw checked.finish(error);
-        checked.finish(undefined);
-        throw error;
+        throw finish(error instanceof Response ? error : undefined) ?? error;
       }
     };
-  const check = async (request: Request, context?: Context): Promise<Checked> => decide(request, context, []);
-  return withControls(Object.assign(wrap, { check }), limit, waiting) as unknown as RateLimitWrapper<Context>;
+  };
+  const check = async (request: Request, context?: Context): Promise<Checked> => checkedOf(await decide(request, context, []));
+  return withControls(Object.assign(wrap, { check }), limit) as unknown as RateLimitWrapper<Context>;
 }
 
 const example = '() => new Response("Slow down", { status: 429 })';

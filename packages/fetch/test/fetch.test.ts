@@ -38,6 +38,24 @@ it("a request without an address is an error that says what to write, whatever i
   expect(shown(await rateLimit({ policy, onMissingKey: "skip", key: () => undefined }).check(request()))).toBeUndefined();
 });
 
+it("anything but an address in the context counts as no address", async () => {
+  for (const wrong of [null, 5, {}, [ip], Symbol("ip"), () => ip, "", "nobody"]) {
+    const context = { ip: wrong as never };
+    await expect(rateLimit({ policy }).check(request(), context)).rejects.toMatchObject({ code: "FLOODGATE_NO_CLIENT_IP" });
+    const exempting = rateLimit({ policy, key: "global", exempt: { ips: ["10.0.0.0/8"] } });
+    expect((await exempting.check(request(), context)).decision?.remaining).toBe(1);
+  }
+});
+
+it("a limit is called with a handler, and says so to who calls it with a request", () => {
+  const limit = rateLimit({ policy }) as (handler: unknown) => unknown;
+  for (const given of [undefined, null, request(), new Response(), "handler", {}]) {
+    expect(() => limit(given)).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.stringContaining("or limit.check(request)") }),
+    );
+  }
+});
+
 it.each<[string, object, FetchContext]>([
   ["the context", {}, { ip }],
   ["Bun's server", {}, { requestIP: () => ({ address: ip }) }],

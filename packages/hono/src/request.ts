@@ -23,10 +23,6 @@ function remoteAddress(c: Context): string | undefined {
  * because `matchedRoutes` of `hono/route`, if loaded by `require`, does not work for an app that imports Hono.
  */
 function mostExactPattern(c: Context): string | undefined {
-  let found: string | undefined;
-  for (const { path } of c.req.matchedRoutes) {
-    if (!/\/\*(\/|$)/.test(path)) return path;
-    if (found === undefined || path.length > found.length) found = path;
-  }
-  return found;
+  const patterns = c.req.matchedRoutes.map(({ path }) => path);
+  return patterns.find((path) => !/\/\*(\/|$)/.test(path)) ?? patterns.sort((a, b) => b.length - a.length)[0];
 }

@@ -1,7 +1,7 @@
 import { type Decision, fixedWindow } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import fc from "fast-check";
-import { Hono, type MiddlewareHandler } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { etag } from "hono/etag";
 import { HTTPException } from "hono/http-exception";
@@ -120,6 +120,22 @@ describe("every response has the headers of all limits that it passed, in order,
     const app = new Hono().onError(() => new Response("no", { status: 500 })).get("/", limit("a"), ...(handlers as [MiddlewareHandler]));
     expect(names(await app.request("/"))).toEqual(["a"]);
   });
+});
+
+it.each<[string, (c: Context) => void]>([
+  ["c.header()", (c) => ["a=1", "b=2"].forEach((cookie) => void c.header("set-cookie", cookie, { append: true }))],
+  ["c.res", (c) => ["a=1", "b=2"].forEach((cookie) => void c.res.headers.append("set-cookie", cookie))],
+])("a rejection keeps headers that were set before with %s, and the items of earlier limits", async (_, prepare) => {
+  const blocked = limit("blocked", { policy: fixedWindow({ limit: 1, window: "365d" }), store: memoryStore() });
+  const app = new Hono()
+    .use((c, next) => Promise.resolve(prepare(c)).then(next))
+    .get("/alone", blocked)
+    .get("/", limit("outer"), blocked);
+  await app.request("/");
+  const [response, alone] = [await app.request("/"), await app.request("/alone")];
+  expect([response.status, alone.status]).toEqual([429, 429]);
+  expect([names(response), names(response, "ratelimit-policy"), names(alone)]).toEqual([["outer", "blocked"], ["outer", "blocked"], ["blocked"]]); // biome-ignore format: a row
+  for (const { headers } of [response, alone]) expect(headers.getSetCookie()).toEqual(["a=1", "b=2"]);
 });
 
 describe("a response with headers of the same names", () => {

@@ -1,15 +1,7 @@
-/** A mount of koa-mount that the request is in. */
-interface Mount {
-  /** All prefixes up to this one. */
-  readonly base: string;
-  /** The path before its prefix was removed. koa-mount restores it when the request leaves. */
-  readonly outside: string;
-  readonly around: Mount | undefined;
-}
-
-/** The mounts that a request is in. */
+/** The mounts of koa-mount that a request is in. */
 interface Place {
-  innermost: Mount | undefined;
+  /** From the outermost: all prefixes up to each, and the path before its prefix was removed, which koa-mount restores at the end. */
+  readonly mounts: { readonly base: string; readonly outside: string }[];
   /** The last prefix that koa-mount reported. It stays after the request left the mount. */
   prefix: string;
   /** The path that the prefix is about to be removed from. */
@@ -37,7 +29,7 @@ const withSlashMounts = new WeakSet<object>();
  */
 export function mountedAt(ctx: FollowedContext): string | undefined {
   const known = ctx[place];
-  if (known !== undefined) return known.innermost?.base ?? "";
+  if (known !== undefined) return known.mounts.at(-1)?.base ?? "";
   const { context } = ctx.app;
   if (context !== undefined && !followed.has(context)) {
     followed.add(context);
@@ -61,7 +53,7 @@ function follow(context: object): void {
       },
       set(this: FollowedContext, prefix: string) {
         if (prefix.endsWith("/")) withSlashMounts.add(context);
-        this[place] = { innermost: this[place]?.innermost, prefix, entering: this.path };
+        this[place] = { mounts: this[place]?.mounts ?? [], prefix, entering: this.path };
       },
     },
     path: {
@@ -79,11 +71,10 @@ function follow(context: object): void {
 }
 
 function move(at: Place, path: string): void {
-  const { entering, prefix, innermost } = at;
+  const { entering, prefix, mounts } = at;
+  const innermost = mounts.at(-1);
   at.entering = undefined;
   if (entering !== undefined && path === (entering.slice(prefix.length) || "/")) {
-    at.innermost = { base: (innermost?.base ?? "") + prefix, outside: entering, around: innermost };
-  } else if (path === innermost?.outside) {
-    at.innermost = innermost.around;
-  }
+    mounts.push({ base: (innermost?.base ?? "") + prefix, outside: entering });
+  } else if (path === innermost?.outside) mounts.pop();
 }

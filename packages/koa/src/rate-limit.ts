@@ -53,7 +53,7 @@ export function rateLimit<
   const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
 
-  const apply = (ctx: Ctx, next: Next, outcome: Outcome, waiting: HeldRequests): unknown => {
+  const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
     const { decision, delayMs, headers, afterResponse } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
@@ -63,7 +63,7 @@ export function rateLimit<
     }
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
     if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
-    return delayMs === 0 ? next() : passInTurn(ctx, next, waiting, delayMs);
+    return delayMs === 0 ? next() : passInTurn(ctx, next, limit.waiting, delayMs);
   };
   const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
   return contextMiddleware(limit, "a context of Koa", isContext, apply) as unknown as RateLimitMiddleware<Name>;
@@ -75,24 +75,16 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   ctx.status = outcome.status;
   // An outer middleware may have left the response to an inner one, which does not run now.
   ctx.respond = true;
-  if (onLimited === undefined) {
-    setBody(ctx, outcome);
-    return undefined;
-  }
+  const { body } = ctx;
   const finish = (): void => {
-    const isAnswered = ctx.body !== undefined || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable;
-    if (!isAnswered) setBody(ctx, outcome);
+    const isAnswered = ctx.body !== body || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable;
+    if (isAnswered) return;
+    // Cheaper than `ctx.type`, which looks the type up.
+    ctx.res.setHeader("Content-Type", outcome.body.contentType);
+    ctx.body = outcome.body.text;
   };
-  const answered = withFaults(() => onLimited(ctx, outcome.decision));
-  if (isPromise(answered)) return answered.then(finish);
-  finish();
-  return undefined;
-}
-
-function setBody(ctx: KoaContext, { body }: Outcome): void {
-  // Cheaper than `ctx.type`, which looks the type up.
-  ctx.res.setHeader("Content-Type", body.contentType);
-  ctx.body = body.text;
+  const answered = onLimited && withFaults(() => onLimited(ctx, outcome.decision));
+  return isPromise(answered) ? answered.then(finish) : finish();
 }
 
 /** Lets a request pass at its turn, unless its client disconnects before. */

@@ -70,6 +70,16 @@ describe.each(versions)("a response of %s", (_, koa) => {
     });
   });
 
+  it("is the usual one if onLimited sets nothing, also behind a middleware that has set a body", async () => {
+    const { app } = appOf(koa);
+    app.use((ctx, next) => Object.assign(ctx, { body: "outer" }) && next());
+    app.use(rateLimit({ policy, onLimited: () => undefined })).use(ok);
+    await serving(app, async (ask) => {
+      await ask();
+      expect((await ask()).body).toContain("quota-exceeded");
+    });
+  });
+
   it("that was sent during the key lookup is not touched", async () => {
     const { app, errors } = appOf(koa);
     const looked = gate<string>();

@@ -7,41 +7,29 @@ export interface Running {
 /**
  * Runs at most one exporter for each target: a registry, or a provider. A second call for the same target adds nothing, so nothing is
  * counted twice. The exporter runs until each call has been stopped.
+ * @returns a function that takes the target, what starts the exporter unless one runs, and what is called with the exporter that runs. It
+ * returns a function that stops this call's use of it.
  */
-export class OnePerTarget<Exporter extends Running> {
-  readonly #running = new WeakMap<object, { readonly exporter: Exporter; users: number }>();
-
-  /**
-   * @param start starts the exporter, unless one runs.
-   * @param again is called with the exporter that runs.
-   * @returns a function that stops this call's use of it.
-   */
-  use(target: object, start: () => Exporter, again: (exporter: Exporter) => void = () => undefined): () => void {
-    let entry = this.#running.get(target);
-    if (entry === undefined) {
-      entry = { exporter: start(), users: 0 };
-      this.#running.set(target, entry);
-    } else {
-      again(entry.exporter);
-    }
+export function onePerTarget<Exporter extends Running>(): (
+  target: object,
+  start: () => Exporter,
+  again?: (exporter: Exporter) => void,
+) => () => void {
+  const running = new WeakMap<object, { readonly exporter: Exporter; users: number }>();
+  return (target, start, again) => {
+    const known = running.get(target);
+    if (known !== undefined) again?.(known.exporter);
+    const entry = known ?? { exporter: start(), users: 0 };
+    running.set(target, entry);
     entry.users++;
-    return once(() => this.#leave(target));
-  }
-
-  #leave(target: object): void {
-    const entry = this.#running.get(target);
-    if (entry === undefined || --entry.users > 0) return;
-    this.#running.delete(target);
-    entry.exporter.stop();
-  }
-}
-
-function once(run: () => void): () => void {
-  let ran = false;
-  return () => {
-    if (ran) return;
-    ran = true;
-    run();
+    let isUsed = true;
+    return () => {
+      if (!isUsed) return;
+      isUsed = false;
+      if (--entry.users > 0) return;
+      running.delete(target);
+      entry.exporter.stop();
+    };
   };
 }
 

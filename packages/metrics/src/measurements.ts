@@ -1,7 +1,7 @@
 import { type DecisionEvent, FloodgateError, type FloodgateEvent } from "@floodgate/core";
 import { type DecisionResult, type RequestEvent, type RequestResult, resultOf } from "@floodgate/core/rules";
 import { type CounterId, type HistogramId, type InstrumentId, instruments } from "./instruments.js";
-import { type Attributes, type Recorder, RuleNames, SeriesOf, type Total } from "./series.js";
+import { type Attributes, type Recorder, rulesByName, SeriesOf, type Total } from "./series.js";
 
 type LeaseEvent = Extract<FloodgateEvent, { readonly type: "lease" }>;
 
@@ -46,7 +46,7 @@ const unknownRule = "unknown";
 export class Measurements {
   readonly #counters = {} as Record<CounterId, SeriesOf<Total>>;
   readonly #histograms = {} as Record<HistogramId, SeriesOf<Recorder>>;
-  readonly #rules: RuleNames<RuleSeries>;
+  readonly #ruleSeries: (name: string) => RuleSeries;
   /** Of requests that no rule decided. */
   readonly #ruleless: RuleSeries["outcomes"] = {};
   readonly #outcomes: Outcomes[] = [];
@@ -65,7 +65,7 @@ export class Measurements {
         this.#histograms[id as HistogramId] = new SeriesOf(instruments[id], (attributes) => recorder(id as HistogramId, attributes));
       }
     }
-    this.#rules = new RuleNames(maxRules, (name) => this.#begin(name));
+    this.#ruleSeries = rulesByName(maxRules, (name) => this.#begin(name));
     this.#decisionDuration = this.#histograms.decisionDuration.with();
     this.#roundTripDecisions = this.#histograms.roundTripDecisions.with();
     for (const state of ["closed", "open", "half-open"]) this.#counters.breakerTransitions.with(state, "");
@@ -78,7 +78,7 @@ export class Measurements {
   }
 
   ruleOf(name: string): string {
-    return this.#rules.get(name).name;
+    return this.#ruleSeries(name).name;
   }
 
   readonly add = (event: FloodgateEvent): void => {
@@ -95,13 +95,13 @@ export class Measurements {
         this.#requested(event);
         break;
       case "exempt":
-        this.#resultOf(this.#rules.get(event.name), "exempt").requests.value++;
+        this.#resultOf(this.#ruleSeries(event.name), "exempt").requests.value++;
         break;
       case "missing-key":
-        this.#resultOf(this.#rules.get(event.name), event.rejected ? "missing-key" : "skipped").requests.value++;
+        this.#resultOf(this.#ruleSeries(event.name), event.rejected ? "missing-key" : "skipped").requests.value++;
         break;
       case "deny-cache-hit": {
-        const rule = this.#rules.get(event.name);
+        const rule = this.#ruleSeries(event.name);
         rule.denyCacheHits ??= counters.denyCacheHits.with(rule.name);
         rule.denyCacheHits.value++;
         break;
@@ -117,7 +117,7 @@ export class Measurements {
         break;
       }
       case "charged":
-        this.#rules.get(event.name).unitsCharged.value += event.units;
+        this.#ruleSeries(event.name).unitsCharged.value += event.units;
         break;
       case "settled": {
         const rule = this.ruleOf(event.name);
@@ -195,7 +195,7 @@ export class Measurements {
   }
 
   #outcomesOf(name: string | undefined, result: RequestResult): Outcomes {
-    const rule = name === undefined ? undefined : this.#rules.get(name);
+    const rule = name === undefined ? undefined : this.#ruleSeries(name);
     return this.#outcomesIn(rule?.outcomes ?? this.#ruleless, rule?.name ?? "", result);
   }
 
@@ -211,7 +211,7 @@ export class Measurements {
 
   #decided(event: DecisionEvent): void {
     const { name, decision, shadow, charged, storeMs } = event;
-    const rule = this.#rules.get(name);
+    const rule = this.#ruleSeries(name);
     const result = this.#resultOf(rule, resultOf(event));
     result.requests.value++;
     result.units.value += decision.cost;

@@ -13,10 +13,10 @@ export interface Reading {
  */
 export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<NowId, readonly Reading[]>> {
   const { limits, stores, sources } = inventory();
-  const quotas = new Numbers("limit", Math.min);
-  const windows = new Numbers("window", Math.max);
-  const shadows = new Numbers("shadow", Math.min);
-  const held = new Numbers("slotsHeld", sum);
+  const quotas = numbersOf("limit", Math.min);
+  const windows = numbersOf("window", Math.max);
+  const shadows = numbersOf("shadow", Math.min);
+  const held = numbersOf("slotsHeld", sum);
   for (const { name, policy, shadow } of limits) {
     // Rules above the cap are measured together, but have no limit together.
     if (ruleOf(name) !== name) continue;
@@ -29,18 +29,18 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
 
   for (const name of slotsHeld()) held.add(1, ruleOf(name));
 
-  const keys = new Numbers("keys", sum);
-  const breakers = new Numbers("breakers", sum);
+  const keys = numbersOf("keys", sum);
+  const breakers = numbersOf("breakers", sum);
   for (const state of ["closed", "open", "half-open"]) breakers.add(0, state, "");
   for (const store of stores) {
     if (store.size !== undefined) keys.add(store.size);
     for (const [server, state] of store.breakers) breakers.add(1, state, server);
   }
 
-  const versions = new Numbers("rulesVersions", sum);
-  const refused = new Numbers("rulesRefused", sum);
+  const versions = numbersOf("rulesVersions", sum);
+  const refused = numbersOf("rulesRefused", sum);
   refused.add(0);
-  const loaded = new Numbers("rulesLoaded", Math.min);
+  const loaded = numbersOf("rulesLoaded", Math.min);
   for (const source of sources) {
     if (source.version !== undefined) versions.add(1, source.version.slice(0, 64));
     if (source.refused !== undefined) refused.add(1);
@@ -59,31 +59,26 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   };
 }
 
-/** The readings of one instrument, by the values of its attributes. */
-class Numbers {
-  readonly #id: NowId;
-  readonly #join: (a: number, b: number) => number;
-  readonly #values = new Map<string, number>();
-
-  /** @param join makes one number of two with the same attributes. */
-  constructor(id: NowId, join: (a: number, b: number) => number) {
-    this.#id = id;
-    this.#join = join;
-  }
-
+interface Numbers {
   /** @param attributes the values of the instrument's attributes, none of which has a line break. */
-  add(number: number, ...attributes: string[]): void {
-    const attribute = attributes.join("\n");
-    const known = this.#values.get(attribute);
-    this.#values.set(attribute, known === undefined ? number : this.#join(known, number));
-  }
+  add(number: number, ...attributes: string[]): void;
+  all(): readonly Reading[];
+}
 
-  all(): readonly Reading[] {
-    return [...this.#values].map(([attribute, value]) => ({
-      attributes: attributesOf(instruments[this.#id], attribute.split("\n")),
-      value,
-    }));
-  }
+/**
+ * The readings of one instrument, by the values of its attributes.
+ * @param join makes one number of two with the same attributes.
+ */
+function numbersOf(id: NowId, join: (a: number, b: number) => number): Numbers {
+  const values = new Map<string, number>();
+  return {
+    add(number, ...attributes) {
+      const attribute = attributes.join("\n");
+      const known = values.get(attribute);
+      values.set(attribute, known === undefined ? number : join(known, number));
+    },
+    all: () => Array.from(values, ([attribute, value]) => ({ attributes: attributesOf(instruments[id], attribute.split("\n")), value })),
+  };
 }
 
 function sum(a: number, b: number): number {

@@ -10,7 +10,7 @@ import {
   type Observable,
   trace,
 } from "@opentelemetry/api";
-import { type MetricsOptions, maxRulesOf, OnePerTarget, type Running } from "./exporter.js";
+import { type MetricsOptions, maxRulesOf, onePerTarget, type Running } from "./exporter.js";
 import { type CounterId, type HistogramId, type InstrumentId, instruments, type NowId } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
@@ -23,7 +23,7 @@ export interface OpenTelemetryOptions extends MetricsOptions {
   meterProvider?: MeterProvider;
 }
 
-const exporters = new OnePerTarget<OpenTelemetryExporter>();
+const useExporter = onePerTarget<OpenTelemetryExporter>();
 
 /** Stands for the global provider. */
 const globalProvider: MeterProvider = { getMeter: (name, version, options) => metrics.getMeterProvider().getMeter(name, version, options) };
@@ -45,7 +45,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): () => void {
   const { meterProvider } = options;
   if (meterProvider !== undefined) checkProvider(meterProvider);
   const provider = meterProvider === undefined || meterProvider === metrics.getMeterProvider() ? globalProvider : meterProvider;
-  return exporters.use(provider, () => new OpenTelemetryExporter(provider, maxRules));
+  return useExporter(provider, () => new OpenTelemetryExporter(provider, maxRules));
 }
 
 /** How often an exporter looks for the global provider, until there is one or an event comes. */

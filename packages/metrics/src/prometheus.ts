@@ -8,7 +8,7 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import { BucketHistogram } from "./bucket-histogram.js";
-import { type MetricsOptions, maxRulesOf, OnePerTarget, type Running } from "./exporter.js";
+import { type MetricsOptions, maxRulesOf, onePerTarget, type Running } from "./exporter.js";
 import {
   type AttributeName,
   type CounterId,
@@ -25,7 +25,7 @@ import type { Attributes, Recorder, Total } from "./series.js";
 
 export type { MetricsOptions } from "./exporter.js";
 
-const exporters = new OnePerTarget<PrometheusExporter>();
+const useExporter = onePerTarget<PrometheusExporter>();
 
 /**
  * Measures all of Floodgate in this process, whatever was made before or comes later, into a registry of prom-client.
@@ -43,7 +43,7 @@ const exporters = new OnePerTarget<PrometheusExporter>();
 export function prometheus(register: Registry<RegistryContentType> = globalRegistry, options: MetricsOptions = {}): () => void {
   const maxRules = maxRulesOf("prometheus", options, [], "prometheus(register, { maxRules: 500 })");
   checkRegistry(register);
-  return exporters.use(
+  return useExporter(
     register,
     () => new PrometheusExporter(register, maxRules),
     // The app may have cleared its registry meanwhile.

@@ -45,41 +45,36 @@ export class SeriesOf<Series> {
 }
 
 /** The rule of names above the cap. */
-export const otherRule = "other";
+const otherRule = "other";
 
-/** Holds the number of rules down: a name or a plan that is made of user input must not make a series for each user. */
-export class RuleNames<Rule> {
-  readonly #most: number;
-  readonly #make: (name: string) => Rule;
-  readonly #rules = new Map<string, Rule>();
-  #other: Rule | undefined;
-  /** The last look-up: the events of a decision and of its request have one name. */
-  #lastName: string | undefined;
-  #last: Rule | undefined;
-
-  constructor(most: number, make: (name: string) => Rule) {
-    this.#most = most;
-    this.#make = make;
-  }
-
-  get(name: string): Rule {
-    if (name === this.#lastName) return this.#last as Rule;
-    this.#lastName = name;
-    this.#last = this.#rules.get(name) ?? this.#add(name);
-    return this.#last;
-  }
-
-  #add(name: string): Rule {
-    if (this.#rules.size >= this.#most) {
+/**
+ * Makes a function that finds the rule of a name. It holds the number of rules down: a name or a plan that is made of user input must not make a
+ * series for each user.
+ */
+export function rulesByName<Rule>(most: number, make: (name: string) => Rule): (name: string) => Rule {
+  const rules = new Map<string, Rule>();
+  let other: Rule | undefined;
+  // The last look-up: the events of a decision and of its request have one name.
+  let lastName: string | undefined;
+  let last: Rule | undefined;
+  const add = (name: string): Rule => {
+    if (rules.size >= most) {
       warnOnce(
         "FLOODGATE_TOO_MANY_RULES",
-        `Metrics tell ${this.#most} rules apart, and there are more. All others are measured together, as rule="${otherRule}". If names of limiters are made of user input, put that into the key instead; else set \`maxRules\`.`,
+        `Metrics tell ${most} rules apart, and there are more. All others are measured together, as rule="${otherRule}". If names of limiters are made of user input, put that into the key instead; else set \`maxRules\`.`,
       );
-      this.#other ??= this.#make(otherRule);
-      return this.#other;
+      other ??= make(otherRule);
+      return other;
     }
-    const rule = this.#make(name);
-    this.#rules.set(name, rule);
+    const rule = make(name);
+    rules.set(name, rule);
     return rule;
-  }
+  };
+  return (name) => {
+    if (name !== lastName) {
+      last = rules.get(name) ?? add(name);
+      lastName = name;
+    }
+    return last as Rule;
+  };
 }

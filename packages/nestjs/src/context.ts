@@ -19,21 +19,15 @@ const nodeReader: RequestReader<Any> = {
   route: () => undefined,
 };
 
-/** The request of the platform: of HTTP, of a GraphQL operation, or of the connection that a message came by. */
-function requestOf(context: ExecutionContext): Any {
-  const args: Any[] = context.getArgs();
-  switch (context.getType<string>()) {
-    case "http":
-      return args[0];
-    case "graphql":
-      return args[2]?.req ?? args[2]?.request ?? args[2]?.reply?.request ?? args[2]?.extra?.request;
-    case "ws":
-      // Socket.IO keeps the request of a connection.
-      return args[0]?.request ?? args[0];
-    default:
-      return undefined;
-  }
-}
+/** The request that a call came by, by the kind of its context. */
+const requests: Record<string, (...args: Any[]) => Any> = {
+  http: (request) => request,
+  graphql: (_root, _args, context) => context?.req ?? context?.request ?? context?.reply?.request ?? context?.extra?.request,
+  // Socket.IO keeps the request of a connection.
+  ws: (client) => client?.request ?? client,
+};
+
+const requestOf = (context: ExecutionContext): Any => requests[context.getType<string>()]?.(...context.getArgs());
 
 /** Node's response, if the context has one. */
 export function responseOf(context: ExecutionContext): (NodeResponse & HeaderTarget) | undefined {

@@ -1,6 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import { limitedMessage, type Outcome } from "@floodgate/core/adapter";
-import { type ExecutionContext, HttpException, StreamableFile } from "@nestjs/common";
+import { HttpException, StreamableFile } from "@nestjs/common";
 
 /** A rejected request, with the status 429. Its response is the problem+json body. The headers of the limit are set already. */
 export class RateLimitException extends HttpException {
@@ -23,11 +23,8 @@ export class RateLimitException extends HttpException {
   }
 }
 
-/** The exception of a context, which the filters of its transport know. */
-export async function exceptionFor(context: ExecutionContext, exception: RateLimitException): Promise<Error> {
-  const type = context.getType<string>();
-  if (type !== "ws" && type !== "rpc") return exception;
+/** Throws a rejected message as the exception that the filters of its transport know. */
+export async function rejectMessage(type: "ws" | "rpc", cause: RateLimitException): Promise<never> {
   const Exception = type === "ws" ? (await import("@nestjs/websockets")).WsException : (await import("@nestjs/microservices")).RpcException;
-  const error = { status: "error", ...exception.extensions, message: exception.message };
-  return Object.assign(new Exception(error), { cause: exception });
+  throw Object.assign(new Exception({ status: "error", ...cause.extensions, message: cause.message }), { cause });
 }

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { type AppLimitOptions, functionOrNothing, type RouteLimit, RouteLimits, warnOnce } from "@floodgate/core/adapter";
+import { type AppLimitOptions, functionOrNothing, getOrMake, type RouteLimit, RouteLimits, warnOnce } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { type CustomDecorator, type ExecutionContext, SetMetadata, type Type } from "@nestjs/common";
 import { type DiscoveryService, type MetadataScanner, Reflector } from "@nestjs/core";
@@ -32,7 +32,7 @@ export const RateLimit = (options: RouteRateLimitOptions = {}): CustomDecorator 
 /** Turns the limit off for a handler or a class. `false` turns the module's limit on again, for a handler of such a class. */
 export const SkipRateLimit = (skip: boolean = true): CustomDecorator => SetMetadata(metadata, skip ? "skip" : "app");
 
-type Limit = RouteLimit<ExecutionContext, FloodgateModuleOptions>;
+export type Limit = RouteLimit<ExecutionContext, FloodgateModuleOptions>;
 type Handler = ReturnType<ExecutionContext["getHandler"]>;
 
 /**
@@ -48,19 +48,16 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
 
   /** @throws FloodgateError if an option is wrong. */
   constructor(options: FloodgateModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) {
-    super("FloodgateModule", options, ["onLimited"], nestReader, memoryStore);
-    checkOnLimited(options);
+    super("FloodgateModule", options, ["onLimited"], nestReader, memoryStore, (where, { onLimited }) => {
+      functionOrNothing(where, "onLimited", onLimited, '() => { throw new ServiceUnavailableException("Slow down"); }');
+    });
     this.#discovery = discovery;
     this.#scanner = scanner;
   }
 
   /** The limit of a handler; undefined if it has none. */
   limitOf(handler: Handler, type: Type): Limit | undefined {
-    let limits = this.#limits.get(type);
-    if (limits === undefined) {
-      limits = new Map();
-      this.#limits.set(type, limits);
-    }
+    const limits = getOrMake(this.#limits, type, () => new Map());
     if (!limits.has(handler)) limits.set(handler, this.#make(handler, type, limits));
     return limits.get(handler);
   }
@@ -70,12 +67,9 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
     const said = own ?? reflector.get<Said>(metadata, type) ?? "app";
     if (said === "app") return this.app;
     if (said === "skip") return undefined;
-    checkOnLimited(said);
     if (own !== undefined) return this.of(said, `${type.name}.${handler.name}`);
     // All handlers of a class share its limit.
-    const shared = limits.get(type) ?? this.of(said, type.name);
-    limits.set(type, shared);
-    return shared;
+    return getOrMake(limits, type, () => this.of(said, type.name));
   }
 
   /** Makes all limits, so that a wrong option stops the app when it starts. */
@@ -100,8 +94,4 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
   onModuleDestroy(): void {
     this.close();
   }
-}
-
-function checkOnLimited({ onLimited }: RouteRateLimitOptions): void {
-  functionOrNothing("FloodgateModule", "onLimited", onLimited, '() => { throw new ServiceUnavailableException("Slow down"); }');
 }

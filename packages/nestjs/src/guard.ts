@@ -1,9 +1,9 @@
 import type { Decision } from "@floodgate/core";
-import { decisionOf, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import { decisionOf, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
-import { exceptionFor, RateLimitException } from "./exception.js";
-import { Floodgate, type FloodgateModuleOptions } from "./floodgate.js";
+import { RateLimitException, rejectMessage } from "./exception.js";
+import { Floodgate, type Limit } from "./floodgate.js";
 
 /**
  * Limits the handlers that it guards: all of an app, as `{ provide: APP_GUARD, useClass: FloodgateGuard }`, or those with
@@ -21,23 +21,8 @@ export class FloodgateGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const found = this.#floodgate.limitOf(context.getHandler(), context.getClass());
     if (found === undefined) return true;
-    const { limit, options } = found;
-    const outcome = limit.decide(context);
-    return "then" in outcome
-      ? Promise.resolve(outcome).then((later) => this.#apply(context, options, later))
-      : this.#apply(context, options, outcome);
-  }
-
-  #apply(context: ExecutionContext, { onLimited }: FloodgateModuleOptions, outcome: Outcome): boolean | Promise<boolean> {
-    const response = responseOf(context);
-    if (response !== undefined) setHeaders(response, headersFor(context, outcome));
-    if (outcome.action === "reject") return reject(context, outcome, onLimited);
-    const { waiting } = this.#floodgate;
-    const pass = (go: () => void): void =>
-      response === undefined ? void waiting.hold(outcome.delayMs, go) : passInTurn(response, outcome, waiting, go);
-    if (outcome.delayMs > 0) return new Promise((resolve) => pass(() => resolve(true)));
-    if (response !== undefined) pass(() => undefined);
-    return true;
+    const outcome = found.limit.decide(context);
+    return "then" in outcome ? Promise.resolve(outcome.then((later) => apply(context, found, later))) : apply(context, found, outcome);
   }
 }
 
@@ -53,13 +38,36 @@ function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["h
   return context.getType<string>() === "graphql" ? headers.map((header) => ({ ...header, list: false })) : headers;
 }
 
-async function reject(context: ExecutionContext, outcome: Outcome, onLimited: FloodgateModuleOptions["onLimited"]): Promise<never> {
-  const answered = onLimited === undefined ? undefined : await withFaults(() => onLimited(context, outcome.decision));
+function apply(context: ExecutionContext, { limit, options: { onLimited } }: Limit, outcome: Outcome): boolean | Promise<boolean> {
+  const response = responseOf(context);
+  if (response !== undefined) setHeaders(response, headersFor(context, outcome));
+  if (outcome.action === "reject") {
+    const answered = onLimited && withFaults(() => onLimited(context, outcome.decision));
+    return isPromise(answered)
+      ? Promise.resolve(answered).then((own) => reject(context, outcome, own))
+      : reject(context, outcome, answered);
+  }
+  const pass = (go: () => void): void =>
+    response === undefined ? void limit.waiting.hold(outcome.delayMs, go) : passInTurn(response, outcome, limit.waiting, go);
+  if (outcome.delayMs > 0) return new Promise((resolve) => pass(() => resolve(true)));
+  if (response !== undefined) pass(() => undefined);
+  return true;
+}
+
+/** Throws at once where it can: a promise costs more than the decision. */
+function reject(context: ExecutionContext, outcome: Outcome, answered: unknown): Promise<never> {
+  // A stack would cost more than all the rest, and always show the same calls of Nest.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   const exception = new RateLimitException(outcome, answered as string | object | undefined);
-  const response = context.getType() === "http" ? responseOf(context) : undefined;
+  Error.stackTraceLimit = stackTraceLimit;
+  const type = context.getType<string>();
+  if (type === "ws" || type === "rpc") return rejectMessage(type, exception);
+  const response = responseOf(context);
   const { contentType } = outcome.body;
   // Nest 11, whose exceptions have no `errorCode`, takes problem+json for a mistake, and would warn at each rejection.
   const isKnown = "errorCode" in exception || !contentType.startsWith("application/problem");
-  if (isKnown && answered === undefined && response?.headersSent === false) response.setHeader("Content-Type", contentType);
-  throw await exceptionFor(context, exception);
+  if (type === "http" && isKnown && answered === undefined && response?.headersSent === false)
+    response.setHeader("Content-Type", contentType);
+  throw exception;
 }

@@ -141,6 +141,8 @@ describe.each(platforms)("on %s", (_, platform) => {
         expect([response.status, response.headers.get("cache-control")]).toEqual([429, "no-store"]);
         expect(response.headers.get("content-type")).toMatch(/^application\/problem\+json/);
         expect(response.headers.get("retry-after")).toMatch(/^\d+$/);
+        // Rejections have no stack, other errors have one.
+        expect(new Error("other").stack).toMatch(/\n\s+at /);
       },
       options,
     );

@@ -146,3 +146,16 @@ describe("mistakes", () => {
     }
   });
 });
+
+it("says what to write if it is called without `next`", () => {
+  const limit = rateLimit({ policy, key: "global" }) as (...args: unknown[]) => void;
+  const request = { headers: {}, socket: {}, method: "GET", url: "/" };
+  for (const next of [[], [undefined], [null], [5]]) {
+    expect(() => limit(request, {}, ...next)).toThrow(
+      expect.objectContaining({
+        code: "FLOODGATE_INVALID_OPTION",
+        message: expect.stringContaining("Write next: limit(req, res, (error) => ...)."),
+      }),
+    );
+  }
+});

@@ -67,9 +67,8 @@ export function checkText(text: string, maxProblems: number, app: AppNames = {})
     // Each rule with the right shape is checked for its meaning, even if another rule is wrong.
     const check = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
       for (const { at, message } of find(withoutWrong(wrong, value as RuleSet))) {
-        // The position says it already. `fixedWindow` is the function of the algorithm, which a file does not call.
-        const own = message.replace(/^rules: /, "").replace(/^(rules\[\d+\][^:]*: )(?:[a-z]+(?:[A-Z][a-z]+)+|gcra): /, "$1");
-        problems.push(problemAt(at, own));
+        // The position says it already.
+        problems.push(problemAt(at, message.replace(/^rules: /, "")));
         wrong.add(unitOf(at));
       }
     };

@@ -1,9 +1,8 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // Replays
-export { simulate, type LogSummary, type SimulatedRule, type SimulateOptions, type Simulation } from "./simulate.js";
+export { simulate, type LogSummary, type MemoryNeed, type SimulatedRule, type SimulateOptions, type Simulation } from "./simulate.js";
 export type { MeasuredClient, Peak, RuleMeasure } from "./measure/rule-meter.js";
-export type { MemoryNeed } from "./measure/memory.js";
 export type { ReplayOptions } from "./replay/replay-logs.js";
 export { type AppFields, type AppNames, appNames } from "./replay/replay.js";
 

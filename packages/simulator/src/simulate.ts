@@ -1,7 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "./formats/log-format.js";
-import { type MemoryNeed, memoryNeed } from "./measure/memory.js";
+import { widthOf } from "./measure/key-state.js";
 import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
 import type { LogSource } from "./read/source.js";
 import type { Tally } from "./read/tally.js";
@@ -39,6 +39,12 @@ export interface SimulatedRule extends RuleMeasure {
   /** What it counts by, as the rules say. */
   readonly by: string;
   readonly memory: MemoryNeed;
+}
+
+/** The memory that a store would need for one rule, in bytes: about, as measured in docs/performance.md. */
+export interface MemoryNeed {
+  readonly inMemory: number;
+  readonly inRedis: number;
 }
 
 export interface Simulation extends LogSummary {
@@ -100,6 +106,21 @@ export function measuredRule(
 ): Omit<SimulatedRule, "mode" | "by"> {
   const measure = meter.measure(top);
   return { name, policy, ...measure, memory: memoryNeed(policy, measure.keysAtOnce, meter.meanPeak(policy.quota)) };
+}
+
+/** Bytes of a key in the memory store, without the numbers of its state, 8 each; and of a key in Redis. */
+const bytesOfKey = 108;
+const bytesOfRedisKey = 120;
+const bytesOfRedisEntry = 14;
+
+/** @param entries how many entries the log of a key has, if the policy is a log. */
+function memoryNeed(policy: Policy, keys: number, entries: number): MemoryNeed {
+  const cells = widthOf(policy);
+  const more = policy.algorithm === "sliding-window-log" ? Math.max(0, entries - 1) : 0;
+  return {
+    inMemory: Math.round(keys * (bytesOfKey + 8 * (cells + 2 * more))),
+    inRedis: Math.round(keys * (bytesOfRedisKey + bytesOfRedisEntry * more)),
+  };
 }
 
 /** Rules in a file have no policy function. */

@@ -142,7 +142,7 @@ export function checkPort(where: string, port: unknown): Port {
   if (isPort) return port as Port;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: a port must be a child process, a worker or a MessagePort of node:worker_threads.`,
+    `${where}: a port must be a child process, a worker or a MessagePort of node:worker_threads, but was given ${port === null ? "null" : `a value of the type ${typeof port}`}. Write ${where === "connect" ? "connect(child)" : "clusterStore({ port: parentPort })"}.`,
     { at: ["port"] },
   );
 }

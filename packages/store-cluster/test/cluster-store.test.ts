@@ -35,6 +35,12 @@ describe("clusterStore", () => {
       Object.assign(process, { send });
     }
     expect(() => clusterStore({ port: {} as never })).toThrow(/must be a child process, a worker or a MessagePort/);
+    for (const port of [null, 5, "port", {}, () => undefined]) {
+      expect(() => clusterStore({ port: port as never })).toThrow(/, but was .+\. Write clusterStore\(\{ port: parentPort \}\)\./);
+      const served = serveClusterStore({ name: "ports" });
+      closers.push(() => served.close());
+      expect(() => served.connect(port as never)).toThrow(/, but was .+\. Write connect\(child\)\./);
+    }
     expect(() => serveClusterStore({ name: "" })).toThrow(/`name` must be a text that is not empty/);
     expect(() => serveClusterStore({ maxKey: 1 } as never)).toThrow(/maxKey/);
   });

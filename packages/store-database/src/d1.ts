@@ -1,7 +1,7 @@
 import { functionOrNothing } from "@floodgate/core/store";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
-import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** A database of Cloudflare D1. `batch` is one transaction. */
 export interface D1Database<S = unknown> {
@@ -28,7 +28,8 @@ const nowMs = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
  * @throws FloodgateError if an option is invalid.
  */
 export function d1<S>(database: D1Database<S>, options: TableOptions & WorkersOptions = {}): DatabaseDriver {
-  const table = tableOf("d1", options);
+  checkClient("d1", database, ["prepare", "batch"], "d1(env.DB)");
+  const table = tableOf("d1", options, ["waitUntil"]);
   const { waitUntil } = options;
   functionOrNothing("d1", "waitUntil", waitUntil, "waitUntil");
   const sql = {

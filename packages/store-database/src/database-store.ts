@@ -174,11 +174,11 @@ class DatabaseStore implements Store<"async"> {
     return this.#queue.ask([this.#keyOf(name, key)], ([entry], nowMs) => work(entry as Entry, nowMs), timeoutMs);
   }
 
-  /** The key of a row. JSON escapes what databases cannot hold in a text: NUL and lone surrogates. Long keys are hashed. */
+  /** The key of a row. Long keys are hashed. */
   #keyOf(...parts: [name: string, key: string, receipt?: string]): string {
     const shard = this.shardOf?.(parts[1] as string);
-    const shown = shard === undefined ? "" : `${encodeKey(JSON.stringify(shard).replaceAll(" ", "\\u0020"))} `;
-    return shown + this.#prefix + encodeKey(JSON.stringify(parts));
+    const shown = shard === undefined ? "" : `${encodeKey(asciiJson(shard).replaceAll(" ", "\\u0020"))} `;
+    return shown + this.#prefix + encodeKey(asciiJson(parts));
   }
 
   /**
@@ -202,4 +202,9 @@ class DatabaseStore implements Store<"async"> {
     for (const { allowed, name } of decisions) if (!allowed) listener?.({ type: "deny-cache-hit", name });
     return decisions;
   }
+}
+
+/** JSON in ASCII: databases refuse some of the other characters (NUL, or what their encoding lacks), which would fail a whole statement. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -13,7 +13,7 @@ export interface Row {
 
 /** A change of one row. */
 export interface Change {
-  /** At most 400 characters, none of them a control character. */
+  /** At most 400 characters of printable ASCII. */
   readonly key: string;
   /** The version that the row must have; undefined if there must be no row. */
   readonly was: Version | undefined;
@@ -44,6 +44,18 @@ export interface Swapped extends Loaded {
 }
 
 /**
+ * Decides on other rows than those that were expected, at once, and returns the changes to write instead of the first. For a driver that reads
+ * and writes under one lock of the database: no other process can then be first.
+ */
+export type DecideAgain = (loaded: Loaded) => readonly Change[];
+
+/** Changes that are written together or not at all, and the time in which they are valid. */
+export interface Swap {
+  readonly changes: readonly Change[];
+  readonly valid: ValidTime;
+}
+
+/**
  * What `databaseStore` needs of a database: rows of text by key, and compare-and-swap over several of them. A driver never retries what may
  * have been written: it rejects, and the store decides nothing.
  */
@@ -53,8 +65,14 @@ export interface DatabaseDriver {
   /**
    * Writes all changes if every row still has its version and the database's clock is in `valid`; else none. Answers the rows as they are
    * now, with their new versions. No two changes have the same key, and they are in the same order in every process: by key.
+   * A driver need not use `decideAgain`.
    */
-  swap(changes: readonly Change[], valid: ValidTime): Promised<Swapped>;
+  swap(changes: readonly Change[], valid: ValidTime, decideAgain?: DecideAgain): Promised<Swapped>;
+  /**
+   * Optional: many calls of `swap` in one round trip. Each is written or not, whatever becomes of the others. No two changes of the call have
+   * the same key. With this function, requests that wait at the same moment share round trips, although their keys differ.
+   */
+  swapMany?(swaps: readonly Swap[]): Promised<readonly Swapped[]>;
   /** Deletes at most `most` rows that have ended. Default: the database does it by itself. */
   sweep?(most: number): Promised<unknown>;
   /**

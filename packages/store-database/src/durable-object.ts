@@ -1,7 +1,9 @@
 import { checkOptions, functionOrNothing } from "@floodgate/core/store";
 import type { WorkersOptions } from "./d1.js";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { sqlite, sqliteMigration } from "./sqlite.js";
+import { sqliteMigration } from "./sqlite.js";
+import { type SqliteRows, sqliteRows } from "./sqlite-rows.js";
+import { checkClient } from "./table.js";
 
 /** The state of a Durable Object with SQLite. */
 export interface ObjectState {
@@ -44,7 +46,7 @@ const lastMs = 8.64e15;
  */
 export class FloodgateObject {
   readonly #storage: ObjectState["storage"];
-  #driver: DatabaseDriver | undefined;
+  #made: SqliteRows | undefined;
 
   constructor(state: ObjectState) {
     this.#storage = state.storage;
@@ -54,19 +56,19 @@ export class FloodgateObject {
     const question = (await request.json()) as Question;
     if ("keys" in question) return Response.json(this.#rows.load(question.keys));
     // Everything in one turn: no other request comes between. What it wrote is on disk before the answer leaves.
-    const swapped = this.#storage.transactionSync(() => this.#rows.swap(question.changes, question.valid)) as Swapped;
+    const swapped = this.#storage.transactionSync(() => this.#rows.swap(question.changes, question.valid));
     if (swapped.done && (await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(swapped.nowMs + sweepEveryMs);
     return Response.json(swapped);
   }
 
   async alarm(): Promise<void> {
     const nowMs = Date.now();
-    this.#rows.sweep?.(sweptAtOnce);
+    this.#rows.sweep(sweptAtOnce);
     const [first] = this.#storage.sql.exec("SELECT ends_ms AS ends FROM floodgate ORDER BY ends_ms LIMIT 1").toArray() as {
       ends: number;
     }[];
     if (first === undefined) {
-      this.#driver = undefined;
+      this.#made = undefined;
       await this.#storage.deleteAll();
     } else {
       const nextMs = first.ends < nowMs ? nowMs : Math.max(first.ends + 1, nowMs + sweepEveryMs);
@@ -74,17 +76,16 @@ export class FloodgateObject {
     }
   }
 
-  get #rows(): DatabaseDriver {
-    if (this.#driver !== undefined) return this.#driver;
+  get #rows(): SqliteRows {
+    if (this.#made !== undefined) return this.#made;
     const { sql } = this.#storage;
     sql.exec(sqliteMigration());
     const prepare = (text: string) => {
       const run = (...values: (string | number | null)[]) => sql.exec(text, ...values).toArray();
       return { all: run, run };
     };
-    // `transactionSync` begins, commits and rolls back.
-    this.#driver = sqlite({ prepare, exec: () => undefined });
-    return this.#driver;
+    this.#made = sqliteRows({ prepare }, "floodgate");
+    return this.#made;
   }
 }
 
@@ -95,6 +96,7 @@ export class FloodgateObject {
  */
 export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: DurableObjectsOptions = {}): DatabaseDriver {
   const where = "durableObjects";
+  checkClient(where, namespace, ["idFromName", "get"], "durableObjects(env.FLOODGATE)");
   checkOptions(where, options, ["shardOf", "waitUntil"], "durableObjects(env.FLOODGATE, { waitUntil })");
   const { shardOf, waitUntil } = options;
   functionOrNothing(where, "shardOf", shardOf, "(key) => key");

@@ -16,6 +16,15 @@ export function queueTimeout(timeoutMs: number): FloodgateError {
   );
 }
 
+/** Other processes had the lock of a SQLite file all the time. */
+export function lockTimeout(cause: unknown): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_QUEUE_TIMEOUT",
+    "Other processes kept the lock of the SQLite file until the deadline. Nothing was charged. Set `PRAGMA journal_mode = WAL` and `PRAGMA synchronous = NORMAL`, raise `timeoutMs`, or use a database server.",
+    { cause },
+  );
+}
+
 /** A call of the driver failed. */
 export function fault(cause: unknown): FloodgateError {
   if (cause instanceof FloodgateError) return cause;

@@ -1,2 +1,2 @@
 export { type DatabaseStoreOptions, databaseStore } from "./database-store.js";
-export type { Change, DatabaseDriver, Loaded, Promised, Row, Swapped, ValidTime, Version } from "./driver.js";
+export type { Change, DatabaseDriver, DecideAgain, Loaded, Promised, Row, Swap, Swapped, ValidTime, Version } from "./driver.js";

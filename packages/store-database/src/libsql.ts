@@ -1,7 +1,7 @@
 import { d1 } from "./d1.js";
 import type { DatabaseDriver } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
-import { type TableOptions, tableOf } from "./table.js";
+import { checkClient, type TableOptions, tableOf } from "./table.js";
 
 /** A client of `@libsql/client`. */
 export interface LibsqlClient {
@@ -20,6 +20,7 @@ export const libsqlMigration: (options?: TableOptions) => string = sqliteMigrati
  * @throws FloodgateError if an option is invalid.
  */
 export function libsql(client: LibsqlClient, options: TableOptions = {}): DatabaseDriver {
+  checkClient("libsql", client, ["batch"], "libsql(createClient({ url: process.env.DATABASE_URL }))");
   tableOf("libsql", options);
   let calls: Call[] = [];
 

@@ -1,5 +1,5 @@
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** What runs a prepared statement: a pool of mysql2, or a connection. */
 export interface MysqlExecutor {
@@ -34,6 +34,12 @@ export function mysqlMigration(options: TableOptions = {}): string {
  * @throws FloodgateError if an option is invalid.
  */
 export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriver {
+  checkClient(
+    "mysql",
+    pool,
+    ["execute", "getConnection"],
+    "mysql(createPool(process.env.DATABASE_URL)), with createPool of mysql2/promise",
+  );
   const table = tableOf("mysql", options);
   const nowMs = "CAST(FLOOR(UNIX_TIMESTAMP(SYSDATE(6)) * 1000) AS UNSIGNED)";
   // An UPDATE answers no row. But it answers the number that was last given to LAST_INSERT_ID.

@@ -1,5 +1,6 @@
-import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import { flag } from "@floodgate/core/store";
+import type { Change, DatabaseDriver, Loaded, Row, Swap, Swapped, ValidTime } from "./driver.js";
+import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** A client of Postgres: a `Pool` of pg or Neon, PGlite, or your own function around another library. */
 export interface PostgresClient {
@@ -19,10 +20,13 @@ const overtaken: ReadonlySet<unknown> = new Set(["23505", "40001", "40P01"]);
 /** A prepared statement is missing, or is there already: a pooler has changed the connection. Nothing was done. */
 const unprepared: ReadonlySet<unknown> = new Set(["26000", "42P05"]);
 const noTable = "42P01";
+/** How often rows are read that another transaction keeps from being read. */
+const mostReads = 32;
 
 /** The SQL that makes the table. `unlogged`: faster, but a crash of the server empties it, and replicas do not have it. */
 export function postgresMigration(options: TableOptions & { unlogged?: boolean } = {}): string {
-  const table = tableOf("postgresMigration", options);
+  const table = tableOf("postgresMigration", options, ["unlogged"]);
+  if (options.unlogged !== undefined) flag("postgresMigration", "unlogged", options.unlogged);
   return `CREATE ${options.unlogged === true ? "UNLOGGED " : ""}TABLE IF NOT EXISTS ${table} (
   key text COLLATE "C" PRIMARY KEY,
   version bigint NOT NULL,
@@ -34,42 +38,52 @@ CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_ends ON ${table} (ends_ms)
 }
 
 /**
- * A driver for Postgres 11 and later: `databaseStore(postgres(new Pool()))`. It works with each isolation level, and behind PgBouncer in
+ * A driver for Postgres 12 and later: `databaseStore(postgres(new Pool()))`. It works with each isolation level, and behind PgBouncer in
  * transaction mode. `postgresMigration()` has the SQL of its table.
  * @throws FloodgateError if an option is invalid.
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): DatabaseDriver {
-  const table = tableOf("postgres", options);
+  checkClient("postgres", client, ["query"], "postgres(new Pool({ connectionString: process.env.DATABASE_URL }))");
+  const table = tableOf("postgres", options, ["prepare"]);
+  if (options.prepare !== undefined) flag("postgres", "prepare", options.prepare);
   let prepare = options.prepare ?? typeof (client as { connect?: unknown }).connect === "function";
   const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)";
 
   // In whole minutes, so that most changes leave the index alone: Postgres then updates a row in place.
-  const ends = (life: string): string => `(ceil((${nowMs} + ${life}) / 60000) * 60000)::bigint`;
+  const ends = (now: string, life: string): string => `(ceil((${now} + ${life}) / 60000) * 60000)::bigint`;
+
+  // Rows are locked and inserted in one order, so that no two statements wait for each other. The clock is read after the locks.
+  const swapSql = (onConflict: string): string => `WITH change AS (
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::int[]) AS c (key, was, version, value, life, swap)
+), held AS MATERIALIZED (
+  SELECT f.key, f.version, f.value FROM change c JOIN ${table} f USING (key) ORDER BY f.key FOR UPDATE OF f
+), clock AS MATERIALIZED (
+  SELECT count(*), ${nowMs}::float8 AS now FROM held
+), verdict AS MATERIALIZED (
+  SELECT c.swap, bool_and(c.was IS NOT DISTINCT FROM h.version AND k.now BETWEEN ($7::float8[])[c.swap] AND ($8::float8[])[c.swap]) AS done
+  FROM change c CROSS JOIN clock k LEFT JOIN held h USING (key) GROUP BY c.swap
+), updated AS (
+  UPDATE ${table} f SET version = c.version, value = c.value, ends_ms = ${ends("k.now", "c.life")}
+  FROM clock k CROSS JOIN change c JOIN verdict v USING (swap)
+  WHERE v.done AND f.key = c.key AND c.was IS NOT NULL AND c.value IS NOT NULL
+), inserted AS (
+  INSERT INTO ${table} (key, version, value, ends_ms) SELECT c.key, c.version, c.value, ${ends("k.now", "c.life")}
+  FROM clock k CROSS JOIN change c JOIN verdict v USING (swap) WHERE v.done AND c.was IS NULL ORDER BY c.key ${onConflict} RETURNING key
+), lost AS (
+  SELECT c.swap, v.done, h.* FROM change c JOIN verdict v USING (swap) LEFT JOIN held h USING (key) LEFT JOIN inserted i USING (key)
+  WHERE NOT v.done OR c.was IS NULL AND i.key IS NULL
+)
+SELECT k.now, l.swap, l.done, l.key, l.version::text, l.value FROM clock k LEFT JOIN lost l ON TRUE`;
 
   const sql = {
     load: `SELECT ${nowMs}::float8 AS now, f.key, f.version::text, f.value
 FROM (SELECT) one LEFT JOIN ${table} f ON f.key = ANY ($1::text[])`,
-    update: `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${ends("$4")}
+    update: `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${ends(nowMs, "$4")}
 WHERE key = $1 AND version = $5 AND ${nowMs} BETWEEN $6 AND $7 RETURNING ${nowMs}::float8 AS now`,
-    insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, ${ends("$4")}
+    insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, ${ends(nowMs, "$4")}
 WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::float8 AS now`,
-    // Rows are locked in one order, so that no two changes wait for each other. The clock is read after that.
-    swap: `WITH change AS (
-  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[]) AS c (key, was, version, value, life)
-), held AS MATERIALIZED (
-  SELECT key, version, value FROM ${table} WHERE key = ANY ($1::text[]) ORDER BY key FOR UPDATE
-), verdict AS MATERIALIZED (
-  SELECT now, same AND now BETWEEN $6::float8 AND $7::float8 AS done FROM (
-    SELECT bool_and(c.was IS NOT DISTINCT FROM h.version) AS same, ${nowMs}::float8 AS now FROM change c LEFT JOIN held h USING (key)
-  ) compared
-), updated AS (
-  UPDATE ${table} f SET version = c.version, value = c.value, ends_ms = ${ends("c.life")} FROM change c, verdict v
-  WHERE v.done AND f.key = ANY ($1::text[]) AND f.key = c.key AND c.was IS NOT NULL AND c.value IS NOT NULL
-), inserted AS (
-  INSERT INTO ${table} (key, version, value, ends_ms)
-  SELECT c.key, c.version, c.value, ${ends("c.life")} FROM change c, verdict v WHERE v.done AND c.was IS NULL
-)
-SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN held h ON NOT v.done`,
+    swap: swapSql(""),
+    swapMany: swapSql("ON CONFLICT DO NOTHING"),
     sweep: `DELETE FROM ${table} WHERE key = ANY (ARRAY(
   SELECT key FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT $1 FOR UPDATE SKIP LOCKED
 ))`,
@@ -78,7 +92,7 @@ SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN h
   async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<Answer[]> {
     const text = sql[name];
     try {
-      const statement = { name: `floodgate-1-${name}-${table}`, text, values };
+      const statement = { name: `floodgate-2-${name}-${table}`, text, values };
       const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
       return (Array.isArray(answer) ? answer : answer.rows) as Answer[];
     } catch (error) {
@@ -90,34 +104,64 @@ SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN h
     }
   }
 
-  async function load(keys: readonly string[]): Promise<Loaded> {
-    return loadedOf(keys, await ask("load", [keys]));
+  /** Reads rows. Serializable transactions may end a read too: it is then sent again, some times. */
+  async function load(keys: readonly string[], left = mostReads): Promise<Loaded> {
+    const answers = await ask("load", [keys]).catch((error) => (left > 1 ? nothingIfOvertaken(error) : Promise.reject(error)));
+    return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
   }
+
+  async function swapOne({ key, was, value = "", lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+    const version = newVersion();
+    const values = [key, version, value, lifeMs, ...(was === undefined ? [] : [was]), fromMs, untilMs];
+    const [written] = await ask(was === undefined ? "insert" : "update", values).catch(nothingIfOvertaken);
+    if (written === undefined) return { ...(await load([key])), done: false };
+    return { done: true, nowMs: written.now, rows: [{ version, value }] };
+  }
+
+  /** Swaps in one statement. Of several swaps, only those of one change may insert: a lost insert leaves the others of its swap written. */
+  async function swapAll(swaps: readonly Swap[]): Promise<Swapped[]> {
+    const changes = swaps.flatMap(({ changes }, i) =>
+      changes.map(({ key, was, value, lifeMs }) => ({ key, was, value, lifeMs, swap: i + 1 })),
+    );
+    changes.sort((one, other) => (one.key < other.key ? -1 : 1));
+    const keys = changes.map(({ key }) => key);
+    const versions = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
+    const column = (name: "was" | "value" | "lifeMs" | "swap") => changes.map((change) => change[name] ?? null);
+    const times = (["fromMs", "untilMs"] as const).map((name) => swaps.map(({ valid }) => valid[name]));
+    const values = [keys, column("was"), versions, column("value"), column("lifeMs"), column("swap"), ...times];
+    const answers = await ask(swaps.length === 1 ? "swap" : "swapMany", values).catch(nothingIfOvertaken);
+    // All was undone because of one row. Alone, each goes on.
+    if (answers.length === 0 && swaps.length > 1) return Promise.all(swaps.map(({ changes, valid }) => swap(changes, valid)));
+    const lost = new Set(answers.map(({ swap }) => swap));
+    // A row that another process has inserted meanwhile was not to be seen.
+    const isSeen = answers.length > 0 && !answers.some(({ done }) => done);
+    const { nowMs, rows } = isSeen ? loadedOf(keys, answers) : await load(keys);
+    const now = new Map(keys.map((key, i) => [key, rows[i]]));
+    const written = new Map(changes.map(({ key, value = "" }, i) => [key, { value, version: versions[i] as string }]));
+    return swaps.map(({ changes }, i) => {
+      const done = answers.length > 0 && !lost.has(i + 1);
+      return { done, nowMs, rows: changes.map(({ key }) => (done ? written : now).get(key)) };
+    });
+  }
+
+  async function swap(changes: readonly Change[], valid: ValidTime): Promise<Swapped> {
+    if (changes.length === 1) return swapOne(changes[0] as Change, valid);
+    return (await swapAll([{ changes, valid }]))[0] as Swapped;
+  }
+
+  const goesAlone = ({ changes }: Swap): boolean => changes.length > 1 && changes.some(({ was }) => was === undefined);
 
   return {
     scope: client,
-    load,
-    async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
-      const [{ key, was, value = "", lifeMs }] = changes as [Change];
-      if (changes.length === 1) {
-        const version = newVersion();
-        const values = [key, version, value, lifeMs, ...(was === undefined ? [] : [was]), fromMs, untilMs];
-        const [written] = await ask(was === undefined ? "insert" : "update", values).catch(nothingIfOvertaken);
-        if (written === undefined) return { ...(await load([key])), done: false };
-        return { done: true, nowMs: written.now, rows: [{ version, value }] };
-      }
-      const keys = changes.map(({ key }) => key);
-      const written = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
-      const column = (name: "was" | "value" | "lifeMs") => changes.map((change) => change[name] ?? null);
-      try {
-        const answers = await ask("swap", [keys, column("was"), written, column("value"), column("lifeMs"), fromMs, untilMs]);
-        const done = answers[0]?.done === true;
-        const { nowMs, rows } = loadedOf(keys, answers);
-        return { done, nowMs, rows: done ? changes.map(({ value = "" }, i) => ({ value, version: written[i] as string })) : rows };
-      } catch (error) {
-        if (overtaken.has(codeOf(error))) return { ...(await load(keys)), done: false };
-        throw error;
-      }
+    load: (keys) => load(keys),
+    swap,
+    swapMany(swaps) {
+      const together = swaps.filter((each) => !goesAlone(each));
+      const writing = together.length === 0 ? [] : swapAll(together);
+      let next = 0;
+      const answerOf = async (each: Swap, i: number): Promise<Swapped> =>
+        goesAlone(each) ? swap(each.changes, each.valid) : ((await writing)[i] as Swapped);
+      return Promise.all(swaps.map((each) => answerOf(each, goesAlone(each) ? 0 : next++)));
     },
     sweep: (most) => ask("sweep", [most]),
   };
@@ -127,6 +171,8 @@ SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN h
 interface Answer {
   readonly now: number;
   readonly done?: boolean;
+  /** The number of a swap that was not written. */
+  readonly swap?: number | null;
   readonly key: string | null;
   readonly version: string;
   readonly value: string;

@@ -1,5 +1,7 @@
-import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import type { DatabaseDriver, Loaded } from "./driver.js";
+import { lockTimeout } from "./faults.js";
+import { sqliteRows } from "./sqlite-rows.js";
+import { checkClient, missingTable, type TableOptions, tableOf } from "./table.js";
 
 /** A database of `node:sqlite` (`DatabaseSync`) or better-sqlite3, or your own object around another library that answers at once. */
 export interface SqliteDatabase {
@@ -20,62 +22,100 @@ CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_ends ON ${table.split(".")
 `;
 }
 
+/** A part of a transaction. */
+interface Call {
+  readonly run: () => unknown;
+  /** Until when it waits for the lock, by `Date.now()`. */
+  readonly untilMs: number;
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The most calls in one transaction. */
+const mostCalls = 256;
+/** How long a read waits for the lock. */
+const readMs = 5000;
+/** The longest pause before the lock is tried again. */
+const longestPauseMs = 4;
+/** How long a process leaves such pauses for others, after another had the lock. */
+const contendedMs = 1000;
+
 /**
- * A driver for SQLite, for the processes of one machine: `databaseStore(sqlite(new DatabaseSync("limits.db")))`. A change is one transaction
- * that takes the lock at once. Set `PRAGMA journal_mode = WAL` and `PRAGMA busy_timeout` on the database, so that processes wait for each other.
+ * A driver for SQLite, for the processes of one machine: `databaseStore(sqlite(new DatabaseSync("limits.db")))`. Decisions of one moment share a
+ * transaction. While another process has the lock, this one goes on with other work, if `PRAGMA busy_timeout` is 0: that is the default of
+ * `node:sqlite`, better-sqlite3 needs `timeout: 0`. Set `PRAGMA journal_mode = WAL` and `PRAGMA synchronous = NORMAL`.
  * @throws FloodgateError if an option is invalid.
  */
 export function sqlite(database: SqliteDatabase, options: TableOptions = {}): DatabaseDriver {
+  checkClient("sqlite", database, ["prepare", "exec"], 'sqlite(new DatabaseSync("limits.db"))');
   const table = tableOf("sqlite", options);
-  /** Prepared at the first call: the table may be made after the driver. */
-  let statements: { readonly [name in "find" | "write" | "sweep"]: ReturnType<SqliteDatabase["prepare"]> } | undefined;
+  const rows = sqliteRows(database, table);
 
-  function prepared() {
-    if (statements !== undefined) return statements;
-    try {
-      statements = {
-        find: database.prepare(`SELECT version, value FROM ${table} WHERE key = ?`),
-        write: database.prepare(`INSERT OR REPLACE INTO ${table} (key, version, value, ends_ms) VALUES (?, ?, ?, ?)`),
-        sweep: database.prepare(`DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE ends_ms < ? ORDER BY ends_ms LIMIT ?)`),
-      };
-      return statements;
-    } catch (error) {
-      if (error instanceof Error && error.message.includes("no such table")) throw missingTable(table, sqliteMigration(options), error);
-      throw error;
+  /** Runs calls in one transaction. If another process has the lock, nothing is done, and more calls may join until it is free. */
+  function transactions(begin: "BEGIN" | "BEGIN IMMEDIATE") {
+    let waiting: Call[] = [];
+    let busyMs = Number.NEGATIVE_INFINITY;
+
+    async function work(): Promise<void> {
+      do {
+        // Also after its own turn: others would never find the lock free if this process took it again at once.
+        if (performance.now() - busyMs < contendedMs) await new Promise((resolve) => setTimeout(resolve, Math.random() * longestPauseMs));
+        else await undefined;
+        const calls = waiting.slice(0, mostCalls);
+        let left: Call[] = [];
+        try {
+          const answers = runAll(calls);
+          for (const [i, { resolve }] of calls.entries()) resolve(answers[i]);
+        } catch (error) {
+          const text = error instanceof Error ? error.message : "";
+          const isBusy = text.includes("database is locked");
+          if (isBusy) busyMs = performance.now();
+          left = calls.filter(({ untilMs }) => isBusy && Date.now() + longestPauseMs < untilMs);
+          const reason = isBusy
+            ? lockTimeout(error)
+            : text.includes("no such table")
+              ? missingTable(table, sqliteMigration(options), error)
+              : error;
+          for (const call of calls) if (!left.includes(call)) call.reject(reason);
+        }
+        waiting = [...left, ...waiting.slice(calls.length)];
+      } while (waiting.length > 0);
     }
+
+    function runAll(calls: readonly Call[]): unknown[] {
+      database.exec(begin);
+      try {
+        const answers = calls.map(({ run }) => run());
+        database.exec("COMMIT");
+        return answers;
+      } catch (error) {
+        try {
+          database.exec("ROLLBACK");
+        } catch {
+          // SQLite has done it already: the disk is full, say.
+        }
+        throw error;
+      }
+    }
+
+    return <T>(run: () => T, untilMs: number): Promise<T> =>
+      new Promise((resolve, reject) => {
+        waiting.push({ run, untilMs, resolve: resolve as Call["resolve"], reject });
+        if (waiting.length === 1) void work();
+      });
   }
 
-  function load(keys: readonly string[]): Loaded {
-    const { find } = prepared();
-    return { nowMs: Date.now(), rows: keys.map((key) => find.all(key)[0] as Row | undefined) };
-  }
+  const read = transactions("BEGIN");
+  const write = transactions("BEGIN IMMEDIATE");
 
   return {
     scope: database,
-    load,
-    swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Swapped {
-      const { write } = prepared();
-      const keys = changes.map(({ key }) => key);
-      database.exec("BEGIN IMMEDIATE");
-      try {
-        // The clock is read with the lock.
-        let { nowMs, rows } = load(keys);
-        const done = nowMs >= fromMs && nowMs <= untilMs && changes.every(({ was }, i) => rows[i]?.version === was);
-        if (done) {
-          rows = changes.map(({ key, was, value, lifeMs }) => {
-            if (value === undefined) return { version: was as string, value: "" };
-            const version = newVersion();
-            write.run(key, version, value, nowMs + lifeMs);
-            return { version, value };
-          });
-        }
-        database.exec("COMMIT");
-        return { done, nowMs, rows };
-      } catch (error) {
-        database.exec("ROLLBACK");
-        throw error;
-      }
+    load: (keys) => read(() => rows.load(keys), Date.now() + readMs),
+    swap(first, valid, decideAgain) {
+      let changes = first;
+      const again = decideAgain && ((loaded: Loaded) => (changes = decideAgain(loaded)));
+      return write(() => rows.swap(changes, valid, again), valid.untilMs);
     },
-    sweep: (most) => void prepared().sweep.run(Date.now(), most),
+    sweep: rows.sweep,
   };
 }

@@ -1,9 +1,10 @@
-import { activeListener, type Clock, Deadlines, msLeft, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
+import { type Clock, Deadlines, msLeft, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import type { Change, DatabaseDriver, Loaded, Promised, Row, Version } from "./driver.js";
+import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
+import { DriverCalls } from "./driver-calls.js";
 import { Entry } from "./entry.js";
 import { fault } from "./faults.js";
-import { type Answered, Step, type Work } from "./step.js";
+import { Step, type Work } from "./step.js";
 
 /** A row as this process saw it last. */
 interface Seen {
@@ -33,11 +34,10 @@ const longestPauseMs = 16;
  * Decides steps on what this process remembers of the rows, and writes the result if the rows are still so. Otherwise the database answers
  * what it has, and the same steps are decided on that. Only one change of a key is in flight at a time; steps on it wait, and go together.
  */
-export class SwapQueue implements Answered {
-  answeredMs: number = Number.NEGATIVE_INFINITY;
+export class SwapQueue {
   readonly #driver: DatabaseDriver;
+  readonly #calls: DriverCalls;
   readonly #clock: Clock | undefined;
-  readonly #serverClock = new ServerClock();
   readonly #deadlines = new Deadlines();
   readonly #seen = new LRUCache<string, Seen>({ maxSize: mostCells, sizeCalculation: ({ entry }) => entry.size });
   #waiting: Step[] = [];
@@ -45,15 +45,15 @@ export class SwapQueue implements Answered {
   readonly #busy = new Map<string, Batch>();
   #scheduled = false;
   #sweptMs: number = performance.now();
-  #roundTripMs = 0;
 
   constructor(driver: DatabaseDriver, clock: Clock | undefined) {
     this.#driver = driver;
+    this.#calls = new DriverCalls(driver);
     this.#clock = clock;
   }
 
   ask<T>(keys: readonly string[], work: Work<T>, timeoutMs: number): Promise<T> {
-    const step = new Step(keys, work, timeoutMs, this);
+    const step = new Step(keys, work, timeoutMs, this.#calls);
     this.#waiting.push(step as Step);
     this.#deadlines.add(step);
     if (workEndsWithRequest) this.#takeTurns(step as Step).catch((error) => step.fail(fault(error)));
@@ -88,21 +88,22 @@ export class SwapQueue implements Answered {
       entries.push(seen.entry);
     }
     // The server's clock may be up to a round trip ahead of its estimate, and a question takes one more.
-    const slackMs = this.#clock === undefined ? Math.ceil(2 * this.#roundTripMs) + 2 : 0;
+    const slackMs = this.#clock === undefined ? Math.ceil(2 * this.#calls.roundTripMs) + 2 : 0;
     return { entries, nowMs: this.#nowMs(steadyMs), slackMs };
   }
 
   /** A time that the server's clock has reached: decisions of several processes then agree on it. */
   #nowMs(steadyMs: number): number {
-    return this.#clock === undefined ? this.#serverClock.notAfterMs(steadyMs) : this.#clock();
+    return this.#clock === undefined ? this.#calls.serverClock.notAfterMs(steadyMs) : this.#clock();
   }
 
-  /** Starts after the current turn, so that all steps of one turn go together. */
+  /** Starts after the current turn, so that all steps of one turn go together. The end of a call schedules what waits for it. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => {
       this.#scheduled = false;
+      if (this.#calls.areMany) return;
       for (const batch of this.#nextBatches()) void this.#work(batch);
     });
   }
@@ -113,12 +114,14 @@ export class SwapQueue implements Answered {
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
+    const most = this.#calls.merges ? mostSteps : Number.POSITIVE_INFINITY;
     for (const step of this.#waiting) {
       if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
       for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
       const [other] = others;
-      if (others.size > 1 || (others.size === 1 && (other === undefined || this.#isFull(other, step)))) {
+      const isBlocked = others.size === 0 ? batches.size === most : others.size > 1 || other === undefined || this.#isFull(other, step);
+      if (isBlocked) {
         waiting.push(step);
         for (const key of step.keys) taken.set(key, undefined);
         continue;
@@ -164,7 +167,8 @@ export class SwapQueue implements Answered {
       for (const step of batch.steps) if (!step.settled) this.#settle(step, () => step.fail(reason));
     }
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
-    this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
+    const unsettled = batch.steps.filter(({ settled }) => !settled);
+    if (unsettled.length > 0) this.#waiting = [...unsettled, ...this.#waiting];
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();
   }
@@ -179,16 +183,16 @@ export class SwapQueue implements Answered {
     const unknown = [...keys].filter((key) => !this.#seen.has(key));
     let rows = new Map([...keys].map((key) => [key, this.#seen.get(key) as Seen]));
     let loadedMs = 0;
-    if (unknown.length > 0 || !this.#serverClock.isKnown) {
+    if (unknown.length > 0 || !this.#calls.serverClock.isKnown) {
       const loading = unknown.length > 0 ? unknown : [...keys];
-      loadedMs = await this.#load(loading, rows);
+      loadedMs = await this.#load(loading, rows, steps);
     }
     let plan = this.#decide(steps, rows, loadedMs);
     if (!plan.changed) {
       this.#finishFresh(steps, rows);
       if (steps.every(({ settled }) => settled)) return;
       rows = new Map();
-      loadedMs = await this.#load([...keys], rows);
+      loadedMs = await this.#load([...keys], rows, steps);
       plan = this.#decide(steps, rows, loadedMs);
       if (!plan.changed) {
         this.#finishFresh(steps, rows);
@@ -221,28 +225,38 @@ export class SwapQueue implements Answered {
   }
 
   /** Reads rows into `rows`, and returns the server's time. */
-  async #load(keys: readonly string[], rows: Map<string, Seen>): Promise<number> {
+  async #load(keys: readonly string[], rows: Map<string, Seen>, steps: readonly Step[]): Promise<number> {
     const sentMs = performance.now();
-    const loaded = await this.#tell(sentMs, keys.length, () => this.#driver.load(keys));
+    const loaded = await this.#calls.load(
+      keys,
+      steps.filter(({ settled }) => !settled),
+    );
     for (const [i, key] of keys.entries()) this.#see(rows, key, loaded.rows[i], sentMs);
     return loaded.nowMs;
   }
 
-  async #swap(steps: readonly Step[], rows: Map<string, Seen>, { nowMs, entries }: Plan): Promise<void> {
+  async #swap(steps: readonly Step[], rows: Map<string, Seen>, first: Plan): Promise<void> {
     const sentMs = performance.now();
     const open = steps.filter(({ settled }) => !settled);
     // Every process locks rows in this order, so of those that conflict, one goes on.
-    const keys = [...entries.keys()].sort();
-    const changes = keys.map((key): Change => {
-      const entry = entries.get(key) as Entry;
-      const was = (rows.get(key) as Seen).version;
-      // A row that is not there yet is written even if it stays empty, so that its absence is compared too.
-      return entry.changed || was === undefined ? { key, was, ...entry.write(nowMs) } : { key, was, value: undefined, lifeMs: 0 };
-    });
+    const keys = [...first.entries.keys()].sort();
+    let { nowMs, entries } = first;
+    const changesOf = (): Change[] =>
+      keys.map((key): Change => {
+        const entry = entries.get(key) as Entry;
+        const was = (rows.get(key) as Seen).version;
+        // A row that is not there yet is written even if it stays empty, so that its absence is compared too.
+        return entry.changed || was === undefined ? { key, was, ...entry.write(nowMs) } : { key, was, value: undefined, lifeMs: 0 };
+      });
+    const decideAgain = (loaded: Loaded): Change[] => {
+      for (const [i, key] of keys.entries()) this.#see(rows, key, loaded.rows[i], sentMs);
+      ({ nowMs, entries } = this.#decide(open, rows, loaded.nowMs));
+      return changesOf();
+    };
     const leftMs = Math.min(...open.map((step) => msLeft(step, sentMs)));
-    const valid = { fromMs: this.#clock === undefined ? nowMs : 0, untilMs: this.#serverClock.notAfterMs(sentMs + leftMs) };
+    const valid = { fromMs: this.#clock === undefined ? nowMs : 0, untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs) };
     for (const step of open) step.inFlight = true;
-    const swapped = await this.#tell(sentMs, open.length, () => this.#driver.swap(changes, valid));
+    const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open);
     for (const step of open) step.inFlight = false;
     let overtaken = false;
     for (const [i, key] of keys.entries()) {
@@ -261,6 +275,7 @@ export class SwapQueue implements Answered {
     const tries = Math.max(...open.map((step) => ++step.tries));
     // The first time, what is there now is tried at once. If nothing has changed, another change has locked a row, or the database's clock was not where it was expected.
     if (overtaken && tries === 1) return;
+    if (this.#calls.merges) this.#schedule();
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** tries, longestPauseMs)));
   }
 
@@ -272,22 +287,6 @@ export class SwapQueue implements Answered {
     rows.set(key, seen);
     this.#seen.set(key, seen);
     return !isSame;
-  }
-
-  /** Asks the driver, learns from the answer, and tells observers of the round trip. */
-  async #tell<T extends Loaded>(sentMs: number, steps: number, ask: () => Promised<T>): Promise<T> {
-    let ok = false;
-    try {
-      const answer = await ask();
-      ok = true;
-      const receivedMs = performance.now();
-      this.answeredMs = receivedMs;
-      this.#roundTripMs = receivedMs - sentMs;
-      this.#serverClock.learn(answer.nowMs, sentMs, receivedMs);
-      return answer;
-    } finally {
-      activeListener()?.({ type: "round-trip", steps, ms: performance.now() - sentMs, ok });
-    }
   }
 
   #sweep(): void {

@@ -1,16 +1,40 @@
 import { FloodgateError } from "@floodgate/core";
+import { checkOptions } from "@floodgate/core/store";
 
 export interface TableOptions {
   /** The table, also with its schema: `"limits.floodgate"`. Default `"floodgate"`. */
   table?: string;
 }
 
-/** The name of the table. @throws FloodgateError unless it can stand in SQL as it is. */
-export function tableOf(where: string, { table = "floodgate" }: TableOptions): string {
+/**
+ * The name of the table.
+ * @param more the options beside `table`.
+ * @throws FloodgateError if an option is unknown, or the name cannot stand in SQL as it is.
+ */
+export function tableOf(where: string, options: TableOptions, more: readonly string[] = []): string {
+  const client = where.endsWith("Migration") ? "" : "client, ";
+  checkOptions(where, options, ["table", ...more], `${where}(${client}{ table: "floodgate" })`);
+  const { table = "floodgate" } = options;
   if (typeof table === "string" && /^[a-z_]\w{0,39}(\.[a-z_]\w{0,39})?$/.test(table)) return table;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`table\` must be a name of lower-case letters, digits and _, also after a schema and a dot, but was ${JSON.stringify(table)}. Write table: "floodgate".`,
+  );
+}
+
+/**
+ * Checks the client of a database when the driver is made, not at the first decision. The value is not shown, because a URL has a password.
+ * @param methods what the driver calls.
+ * @param example what to write, for the error.
+ */
+export function checkClient(where: string, client: unknown, methods: readonly string[], example: string): void {
+  const given = (client ?? {}) as { readonly [method: string]: unknown };
+  const missing = methods.find((method) => typeof given[method] !== "function");
+  if (missing === undefined) return;
+  const type = typeof given["then"] === "function" ? "a promise: await it first" : client === null ? "null" : typeof client;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where} takes the client of a database, but what was given (${type}) has no method \`${missing}\`. Write ${example}.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { FloodgateObject, type ObjectState } from "../src/durable-object.js";
 import { databaseStore } from "../src/index.js";
 import { MapDriver } from "./map-driver.js";
-import { openSqlite } from "./open-sqlite.js";
+import { openSqlite } from "./open-sqlite.mjs";
 
 /** What an object has, on a SQLite of this process. */
 function objectState() {

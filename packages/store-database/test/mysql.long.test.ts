@@ -2,7 +2,7 @@ import { createPool, type Pool } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DatabaseServer, startMariadb } from "../../../tools/test-servers/src/index.js";
 import { mysql, mysqlMigration } from "../src/mysql.js";
-import { raceCases } from "./races.js";
+import { clientKillCase, raceCases, serverKillCase } from "./races.js";
 import { suiteOf } from "./suite.js";
 
 let server: DatabaseServer;
@@ -19,7 +19,10 @@ afterAll(async () => {
 });
 
 describe("MariaDB", () => {
-  raceCases(() => ({ connection: { database: "mysql", port: server.port }, driver: mysql(pool) }));
+  const target = () => ({ connection: { database: "mysql", port: server.port }, driver: mysql(pool) });
+  raceCases(target);
+  clientKillCase(target);
+  serverKillCase(target, () => server);
 
   it("is told of a missing table by an error that prints the SQL", async () => {
     const missing = mysql(pool, { table: "nowhere" }).load(["key"]);

@@ -1,11 +1,11 @@
-import { createLimiter, type FloodgateEvent, fixedWindow } from "@floodgate/core";
+import { createLimiter, type FloodgateEvent } from "@floodgate/core";
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { type DatabaseServer, startPgBouncer, startPostgres } from "../../../tools/test-servers/src/index.js";
 import { databaseStore } from "../src/index.js";
 import { postgres, postgresMigration } from "../src/postgres.js";
-import { patienceMs, raceCases, Worker } from "./races.js";
+import { clientKillCase, patienceMs, raceCases, serverKillCase } from "./races.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -32,15 +32,10 @@ const limit = (name: string, most: number) => ({
   policy: { algorithm: "fixed-window" as const, limit: most, window: "365d" as const },
 });
 const patient = { timeoutMs: patienceMs, onStoreError: "deny" as const };
-const used = async (name: string, most: number): Promise<number> => {
-  const store = databaseStore(postgres(pool));
-  const decision = await createLimiter({ ...limit(name, most), store, ...patient }).peek("one");
-  expect(decision.degraded).toBe(false);
-  return decision.used;
-};
+const target = () => ({ connection: { database: "postgres", port: server.port }, driver: postgres(pool) });
 
 describe("Postgres", () => {
-  raceCases(() => ({ connection: { database: "postgres", port: server.port }, driver: postgres(pool) }), allRuns ? undefined : 2);
+  raceCases(target, { most: allRuns ? undefined : 2 });
 
   it("is told of a missing table by an error that prints the SQL", async () => {
     const store = databaseStore(postgres(pool, { table: "nowhere" }));
@@ -56,57 +51,13 @@ describe("Postgres", () => {
     ]);
   });
 
-  it("counts each request that passed, after a client was killed while it wrote", { timeout: patienceMs }, async () => {
-    const worker = new Worker();
-    await worker.answer();
-    const race = {
-      database: "postgres",
-      port: server.port,
-      limit: limit("killed-client", 100_000),
-      requests: 100_000,
-      inFlight: 8,
-      tell: true,
-    };
-    await worker.ask(race);
-    worker.process.send("go");
-    let told = 0;
-    worker.process.on("message", (message: { allowed: number }) => {
-      told = message.allowed;
-      if (told === 500) worker.process.kill("SIGKILL");
-    });
-    await new Promise((resolve) => worker.process.once("exit", resolve));
-    const counted = await used("killed-client", 100_000);
-    expect(counted).toBeGreaterThanOrEqual(told);
-    // What was in flight may be counted too.
-    expect(counted - told).toBeLessThanOrEqual(64);
-  });
+  clientKillCase(target);
+  serverKillCase(target, () => server);
+});
 
-  it("counts each request that passed, after the server was killed while it wrote, and decides again when it is back", {
-    timeout: patienceMs,
-  }, async () => {
-    const most = 100_000;
-    const store = databaseStore(postgres(connect(server.port)));
-    const limiter = createLimiter({ name: "killed-server", policy: fixedWindow({ limit: most, window: "365d" }), store, ...patient });
-    let allowed = 0;
-    let asked = 0;
-    let failed = 0;
-    const askInTurn = async (): Promise<void> => {
-      while (failed === 0) {
-        asked++;
-        const decision = await limiter.consume("one");
-        if (decision.degraded) failed++;
-        else if (decision.allowed) allowed++;
-      }
-    };
-    const asking = Array.from({ length: 8 }, askInTurn);
-    while (allowed < 200) await new Promise((resolve) => setTimeout(resolve, 5));
-    await server.kill();
-    await Promise.all(asking);
-    await server.restart();
-    const counted = await used("killed-server", most);
-    expect(counted).toBeGreaterThanOrEqual(allowed);
-    expect(counted).toBeLessThanOrEqual(asked);
-  });
+describe.runIf(allRuns)("Postgres with serializable transactions", () => {
+  const options = "-c default_transaction_isolation=serializable";
+  raceCases(() => ({ connection: { database: "postgres", port: server.port, options }, driver: postgres(pool) }), { most: 1 });
 });
 
 describe.runIf(allRuns)("Postgres behind PgBouncer in transaction mode", () => {

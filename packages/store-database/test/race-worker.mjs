@@ -6,28 +6,19 @@ import { databaseStore } from "@floodgate/store-database";
 import { mysql } from "@floodgate/store-database/mysql";
 import { postgres } from "@floodgate/store-database/postgres";
 import { sqlite } from "@floodgate/store-database/sqlite";
+import { openSqlite } from "./open-sqlite.mjs";
 
 const require = createRequire(import.meta.url);
 
 const drivers = {
-  postgres({ port }) {
-    const pool = new (require("pg").Pool)({ host: "127.0.0.1", port, user: "postgres", max: 4 });
+  postgres({ port, options }) {
+    const pool = new (require("pg").Pool)({ host: "127.0.0.1", port, user: "postgres", max: 4, options });
     // The server is killed in some races.
     pool.on("error", () => undefined);
     return postgres(pool);
   },
   mysql: ({ port }) => mysql(require("mysql2/promise").createPool({ host: "127.0.0.1", port, user: "root", database: "test" })),
-  sqlite({ file }) {
-    const database = new (require("node-sqlite3-wasm").Database)(file);
-    database.exec("PRAGMA busy_timeout = 60000");
-    return sqlite({
-      exec: (sql) => database.exec(sql),
-      prepare(sql) {
-        const statement = database.prepare(sql);
-        return { all: (...values) => statement.all(values), run: (...values) => statement.run(values) };
-      },
-    });
-  },
+  sqlite: ({ file }) => sqlite(openSqlite(file)),
 };
 
 const messages = on(process, "message");
@@ -44,14 +35,14 @@ for (;;) {
   process.send(await run(limiter, race));
 }
 
-/** Returns the number of allowed requests, and tells of each if that is asked for. */
-async function run(limiter, { requests, inFlight, tell }) {
+/** Returns the number of allowed requests, on `keys` in turn, and tells of each if that is asked for. */
+async function run(limiter, { requests, inFlight, keys = ["one"], tell }) {
   let left = requests;
   let allowed = 0;
   let degraded = 0;
   const askInTurn = async () => {
     while (left-- > 0) {
-      const decision = await limiter.consume("one");
+      const decision = await limiter.consume(keys[left % keys.length]);
       if (decision.degraded) degraded++;
       if (!decision.allowed) continue;
       allowed++;

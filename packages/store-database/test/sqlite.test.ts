@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allRuns } from "../../../test/runs.js";
-
+import { databaseStore } from "../src/index.js";
 import { type SqliteDatabase, sqlite, sqliteMigration } from "../src/sqlite.js";
-import { openSqlite } from "./open-sqlite.js";
-import { raceCases } from "./races.js";
+import { isNative, openSqlite } from "./open-sqlite.mjs";
+import { clientKillCase, raceCases } from "./races.js";
 import { suiteOf } from "./suite.js";
 
 let database: SqliteDatabase;
@@ -16,23 +18,56 @@ beforeAll(() => {
   database.exec(sqliteMigration());
 });
 
-describe.runIf(allRuns)("one SQLite file", () => {
+describe.runIf(allRuns || isNative)("one SQLite file", () => {
   const folder = mkdtempSync(join(tmpdir(), "floodgate-sqlite-"));
   const file = join(folder, "limits.db");
   const shared = openSqlite(file);
-  shared.exec("PRAGMA busy_timeout = 60000");
   shared.exec(sqliteMigration());
   afterAll(() => {
     shared.close();
     rmSync(folder, { recursive: true });
   });
 
-  raceCases(() => ({ connection: { database: "sqlite", file }, driver: sqlite(shared) }));
+  const target = () => ({ connection: { database: "sqlite", file }, driver: sqlite(shared) });
+  if (allRuns) raceCases(target);
+  // The lock of node-sqlite3-wasm outlives its process.
+  if (isNative) clientKillCase(target);
 });
 
-it("a missing table is an error that prints the SQL", () => {
-  const load = () => sqlite(openSqlite(":memory:")).load(["key"]);
-  expect(load).toThrow(expect.objectContaining({ code: "FLOODGATE_MISSING_TABLE", message: expect.stringContaining("CREATE TABLE") }));
+it("a missing table is an error that prints the SQL", async () => {
+  const missing = sqlite(openSqlite(":memory:")).load(["key"]);
+  await expect(missing).rejects.toMatchObject({ code: "FLOODGATE_MISSING_TABLE", message: expect.stringContaining("CREATE TABLE") });
+});
+
+it("a full disk is told by SQLite's own error", async () => {
+  const full = openSqlite(":memory:");
+  full.exec(sqliteMigration());
+  full.exec("PRAGMA max_page_count = 4");
+  const change = { key: "key", was: undefined, value: "x".repeat(50_000), lifeMs: 60_000 };
+  const swapped = sqlite(full).swap([change], { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER });
+  await expect(swapped).rejects.toThrow("database or disk is full");
+});
+
+it("while another connection has the lock, a decision waits without blocking, and fails at its deadline with nothing charged", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "floodgate-sqlite-"));
+  const [ours, other] = [openSqlite(join(folder, "limits.db")), openSqlite(join(folder, "limits.db"))];
+  try {
+    other.exec(sqliteMigration());
+    const limit = createLimit("locked", fixedWindow({ limit: 5, window: "365d" }));
+    const store = databaseStore(sqlite(ours));
+    await store.consume(limit, "key", 1, 60_000);
+    other.exec("BEGIN EXCLUSIVE");
+    const late = store.consume(limit, "key", 1, 50);
+    await expect(late).rejects.toMatchObject({ code: expect.stringMatching(/_TIMEOUT$/) });
+    const patient = store.consume(limit, "key", 1, 60_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    other.exec("COMMIT");
+    expect(await patient).toMatchObject({ allowed: true, used: 2 });
+  } finally {
+    ours.close();
+    other.close();
+    rmSync(folder, { recursive: true });
+  }
 });
 
 suiteOf("a store in SQLite", () => sqlite(database));

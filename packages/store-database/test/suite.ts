@@ -1,8 +1,12 @@
-import { describe, it } from "vitest";
-import { allRuns } from "../../../test/runs.js";
+import { fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { allRuns, runs } from "../../../test/runs.js";
 import { type StoreGroup, storeConformance } from "../../conformance/src/store.js";
-import { type DatabaseDriver, databaseStore } from "../src/index.js";
+import { type DatabaseDriver, databaseStore, type Version } from "../src/index.js";
 import { compareWithMemory } from "./compare-with-memory.js";
+import { MapDriver } from "./map-driver.js";
 
 let prefixes = 0;
 
@@ -24,7 +28,80 @@ export function suiteOf(name: string, driver: () => DatabaseDriver): void {
       leaveOut,
     },
   );
+  hostileKeysCase(name, driver);
   it.runIf(allRuns)(`${name} decides, settles, blocks and shows everything as a memory store does`, { timeout: 120_000 }, () =>
     compareWithMemory(driver, 60),
+  );
+}
+
+/** Keys that databases refuse, shorten, compare without regard to case or accents, or cannot hold in their encoding. */
+const hostileKeys: readonly string[] = [
+  ...["\0", "a\0b", "\ud800", "\udfff x", "\u{1f600}", "\u{10ffff}", "\ufffe", "\u2028", "\r\n\t\x1b", "\x7f", "\x80"],
+  ...["e\u0301", "\u00e9", "e", "E", "\u65e5\u672c", "\u0130", "\u00df", "ss", "", " ", "a", "a ", " a", "A"],
+  ...["' OR 1 = 1; --", '"', "`", "\\", "\\'", "\\0", "\\u0000", "%", "_", "$1", "?", ":key", "{}", "[null]", "null"],
+  ...["\u65e5", "\u{1f600}", "\0", "'", "x"].map((text) => text.repeat(5000)),
+];
+
+/** Asks for hostile keys at one moment. */
+export function hostileKeysCase(name: string, driver: () => DatabaseDriver): void {
+  it(`${name} decides keys of any text, and none makes those of the same moment fail`, { timeout: 120_000 }, async () => {
+    const store = databaseStore(driver(), { denyCache: false, prefix: `run-${prefixes++}` });
+    const limit = createLimit("hostile", fixedWindow({ limit: 1, window: "365d" }));
+    const ask = () => Promise.all(hostileKeys.map(async (key) => (await store.consume(limit, key, 1, 60_000)).allowed));
+    expect(await ask()).toEqual(hostileKeys.map(() => true));
+    expect(await ask()).toEqual(hostileKeys.map(() => false));
+  });
+}
+
+const change = fc.record({
+  key: fc.constantFrom("a", "b", "c", "d", "e", "f"),
+  /** Which version it names: that of the row, none, or another. */
+  was: fc.constantFrom("row", "row", "row", "none", "other"),
+  value: fc.option(fc.constantFrom("", "1", '2{"\\\\}'), { nil: undefined, freq: 4 }),
+});
+const swaps = fc.uniqueArray(change, { selector: ({ key }) => key, minLength: 1 }).chain((changes) =>
+  fc.record({
+    changes: fc.constant(changes),
+    /** The number of the swap that each change belongs to. */
+    parts: fc.array(fc.nat(3), { minLength: changes.length, maxLength: changes.length }),
+    late: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }).map((all) => all.map((each, i) => each && i === 0)),
+  }),
+);
+
+/** Calls `swapMany` with right and wrong versions, in time and too late. It must do and answer what `swap` of each does in memory. */
+export function swapManyCase(name: string, driver: () => DatabaseDriver): void {
+  it(`${name} does many swaps of one call as if each came alone`, { timeout: 120_000 }, () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(swaps, { minLength: 1, maxLength: 6 }), async (calls) => {
+        const [theirs, ours] = [driver(), new MapDriver()];
+        const prefix = `many-${Math.random()}-`;
+        const versions = new Map<string, { theirs: Version; ours: Version }>();
+        for (const { changes, parts, late } of calls) {
+          const sorted = changes.map((each, i) => ({ ...each, part: parts[i] as number })).sort((a, b) => (a.key < b.key ? -1 : 1));
+          const callOf = (side: "theirs" | "ours") =>
+            [0, 1, 2, 3].flatMap((part) => {
+              const own = sorted.filter((each) => each.part === part);
+              const valid = { fromMs: 0, untilMs: late[part] ? 1 : Number.MAX_SAFE_INTEGER };
+              const given = own.map(({ key, was, value }) => {
+                const version = was === "row" ? versions.get(key)?.[side] : was === "none" ? undefined : side === "ours" ? -1 : "1";
+                return { key: prefix + key, was: version, value: version === undefined ? (value ?? "") : value, lifeMs: 60_000 };
+              });
+              return own.length > 0 ? [{ changes: given, valid }] : [];
+            });
+          const [there, here] = [await theirs.swapMany?.(callOf("theirs")), await ours.swapMany(callOf("ours"))];
+          expect(there?.map(({ done }) => done)).toEqual(here.map(({ done }) => done));
+          const keys = sorted.map(({ key }) => key);
+          const [rows, expected] = [await theirs.load(keys.map((key) => prefix + key)), await ours.load(keys.map((key) => prefix + key))];
+          expect(rows.rows.map((row) => row?.value)).toEqual(expected.rows.map((row) => row?.value));
+          const answered = new Map(callOf("theirs").flatMap((each, i) => each.changes.map(({ key }, at) => [key, there?.[i]?.rows[at]])));
+          for (const [i, key] of keys.entries()) {
+            const [row, mine] = [rows.rows[i], expected.rows[i]];
+            expect(answered.get(prefix + key)?.version).toBe(row?.version);
+            if (row !== undefined && mine !== undefined) versions.set(key, { theirs: row.version, ours: mine.version });
+          }
+        }
+      }),
+      runs(120),
+    ),
   );
 }

@@ -4,7 +4,7 @@ import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.js";
-import { type Change, databaseStore, type ValidTime } from "../src/index.js";
+import { type Change, type DatabaseDriver, type DecideAgain, databaseStore, type Swap, type ValidTime } from "../src/index.js";
 import { MapDriver } from "./map-driver.js";
 
 const patienceMs = 30_000;
@@ -19,13 +19,19 @@ class RemoteDriver extends MapDriver {
   turns = (): number => 0;
   /** What goes wrong with a call: before or after the database has done it. */
   fault = (): "before" | "after" | undefined => undefined;
+  /** Whether it decides again where a row has changed, as a database does that locks. */
+  decidesAgain = false;
 
   override load(keys: readonly string[]) {
     return this.#call("load", () => super.load(keys));
   }
 
-  override swap(changes: readonly Change[], valid: ValidTime) {
-    return this.#call("swap", () => super.swap(changes, valid));
+  override swap(changes: readonly Change[], valid: ValidTime, decideAgain?: DecideAgain) {
+    return this.#call("swap", () => super.swap(changes, valid, this.decidesAgain ? decideAgain : undefined));
+  }
+
+  override swapMany(swaps: readonly Swap[]) {
+    return this.#call("swapMany", () => super.swapMany(swaps));
   }
 
   async #call<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -87,6 +93,43 @@ describe("the round trips of a decision", () => {
     expect((await Promise.all(decisions)).map(({ remaining }) => remaining)).toEqual(expected);
   });
 
+  it("are shared by requests that wait at the same moment, although their keys differ, if the driver has swapMany", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver, { denyCache: false });
+    const [limit, other] = [yearly(10), yearly(1)];
+    const ask = async (): Promise<number[]> => {
+      const single = Array.from({ length: 100 }, (_, i) => store.consume(limit, `key-${i}`, 1, patienceMs));
+      const checks = ["a", "b"].map((key) => ({ limit: other, key, cost: 1 }));
+      const several = await store.consumeAll(checks, patienceMs);
+      return [...(await Promise.all(single)), ...several].map(({ remaining }) => remaining);
+    };
+    let answers: number[] = [];
+    const note = async () => (answers = await ask());
+    expect(await driver.during(note)).toEqual(["load", "swapMany"]);
+    expect(answers).toEqual([...Array(100).fill(9), 0, 0]);
+    await databaseStore(driver).consume(limit, "key-7", 3, patienceMs);
+    expect(await driver.during(note)).toEqual(["swapMany", "load", "swap"]);
+    expect(answers).toEqual(Array.from({ length: 102 }, (_, i) => (i === 7 ? 5 : i < 100 ? 8 : 0)));
+  });
+
+  it("leave at most four calls in flight, so that later requests share the next one", async () => {
+    const driver = new RemoteDriver();
+    driver.turns = () => 1;
+    const store = databaseStore(driver);
+    const limit = yearly(10);
+    const ask = async (): Promise<void> => {
+      const decisions: (Decision | Promise<Decision>)[] = [];
+      for (let i = 0; i < 20; i++) {
+        decisions.push(store.consume(limit, `key-${i}`, 1, patienceMs));
+        // The call leaves in this turn, and its answer comes in a later one.
+        await new Promise(process.nextTick);
+      }
+      await Promise.all(decisions);
+    };
+    await ask();
+    expect(await driver.during(ask)).toEqual(["swap", "swap", "swap", "swap", "swapMany"]);
+  });
+
   it("are one for a rejection, which writes nothing, and none for a rejection of a key that was seen a moment ago", async () => {
     const driver = new RemoteDriver();
     const limit = yearly(1);
@@ -124,10 +167,11 @@ describe("several processes at once", () => {
     const requests = fc.array(fc.record({ process: fc.nat(3), key: fc.nat(2), all: fc.boolean(), turns: fc.nat(2) }), { maxLength: 60 });
     const burst = fc.integer({ min: 1, max: 20 });
     await fc.assert(
-      fc.asyncProperty(requests, burst, fc.infiniteStream(fc.nat(3)), async (asked, limit, turns) => {
-        const driver = new RemoteDriver();
+      fc.asyncProperty(requests, burst, fc.infiniteStream(fc.nat(3)), fc.boolean(), async (asked, limit, turns, decidesAgain) => {
+        const driver = Object.assign(new RemoteDriver(), { decidesAgain });
         driver.turns = () => turns.next().value as number;
-        const stores = Array.from({ length: 4 }, (_, i) => databaseStore(driver, { denyCache: i % 2 === 0 }));
+        const withoutMany: DatabaseDriver = { load: (keys) => driver.load(keys), swap: (...change) => driver.swap(...change) };
+        const stores = [driver, withoutMany, withoutMany, driver].map((each, i) => databaseStore(each, { denyCache: i % 2 === 0 }));
         const limits = [limitOf(gcra({ limit: 1, window: "365d", burst: limit })), yearly(limit)] as const;
         const used = [0, 1, 2].map(() => [0, 0]);
         const keyOf = (number: number): string => `key-${number}`;
@@ -169,22 +213,27 @@ describe("several processes at once", () => {
   it("never let pass more than the limit while calls fail, and count each request that passed", { timeout: 120_000 }, async () => {
     const faults = fc.infiniteStream(fc.constantFrom("before" as const, "after" as const, undefined, undefined, undefined));
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 20 }), faults, async (most, fault) => {
-        const driver = new RemoteDriver();
+      fc.asyncProperty(fc.integer({ min: 1, max: 20 }), faults, fc.boolean(), async (most, fault, decidesAgain) => {
+        const driver = Object.assign(new RemoteDriver(), { decidesAgain });
         driver.fault = () => fault.next().value as undefined;
         const stores = [databaseStore(driver), databaseStore(driver)];
         const limit = yearly(most);
-        let allowed = 0;
+        const keys = ["a", "b"];
+        const allowed = new Map(keys.map((key) => [key, 0]));
         for (let round = 0; round < 20; round++) {
-          const asked = stores.map(async (store) => (await store.consume(limit, "a", 1, patienceMs)).allowed);
+          const asked = stores.flatMap((store) =>
+            keys.map(async (key) => ((await store.consume(limit, key, 1, patienceMs)).allowed ? [key] : [])),
+          );
           for (const answer of await Promise.allSettled(asked)) {
-            if (answer.status === "fulfilled") allowed += answer.value ? 1 : 0;
+            if (answer.status === "fulfilled") for (const key of answer.value) allowed.set(key, (allowed.get(key) as number) + 1);
             else expect(answer.reason).toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
           }
         }
         driver.fault = () => undefined;
-        const { used } = await (stores[0] as Store).peek(limit, "a", patienceMs);
-        expect(allowed).toBeLessThanOrEqual(used);
+        for (const key of keys) {
+          const { used } = await (stores[0] as Store).peek(limit, key, patienceMs);
+          expect(allowed.get(key)).toBeLessThanOrEqual(used);
+        }
       }),
       { ...runs(100), endOnFailure: true },
     );

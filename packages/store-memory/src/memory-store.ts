@@ -199,7 +199,7 @@ export class TableStore implements MemoryStore {
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
       if (beganByCharge(limit, page.cells, at, nowMs, charge, cost)) this.#slots.beginState(page, slot);
-      if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
+      if (units < 0 && usedCells(page.cells, at, page.width) === 0) this.#table.delete(slot);
       else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
     }
     return units;
@@ -340,8 +340,7 @@ export class TableStore implements MemoryStore {
   /** Moves a state from the zeros to a slot of its own, unless it is still all zero. Answers what was decided there, with the state's number. */
   #keep(keyspace: Keyspace, key: string, nowMs: number, decision: Decision): Decision {
     const scratch = this.#scratch;
-    let used = keyspace.size;
-    while (used > 0 && scratch[used - 1] === 0) used--;
+    const used = usedCells(scratch, 0, keyspace.size);
     if (used === 0) return decision;
 
     const slot = this.#table.add(keyspace, key, nowMs);
@@ -379,4 +378,11 @@ export class TableStore implements MemoryStore {
   #tell(): void {
     for (const event of this.#untold.splice(0)) activeListener(this.#onEvent)?.(event);
   }
+}
+
+/** How many cells of a state there are up to the last that is not zero. */
+function usedCells(cells: Cells, at: number, size: number): number {
+  let used = size;
+  while (used > 0 && cells[at + used - 1] === 0) used--;
+  return used;
 }

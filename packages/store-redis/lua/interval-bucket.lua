@@ -1,4 +1,4 @@
--- Interval token bucket: tokens are added at each whole `every` after the last refill. The twin of core's interval-bucket.ts.
+-- Interval token bucket: tokens are added at each whole `every` after the last refill. The twin of core's token-bucket.ts.
 --
 -- State       layout 5: the tokens after the last charge (negative: a debt), the last refill before it, the state's capacity, its refill
 local layout, state_size, fields = 5, 29, '>Bi7i7i7i7'
@@ -22,7 +22,7 @@ local function load(key)
     if rest > 0 and its_most - its_tokens <= depth then
       stored, last, most, fastest = its_tokens, its_last, its_most, its_fastest
       local since = now - last
-      -- Whether another plan can have these numbers: see core's shared.ts.
+      -- Whether another plan can have these numbers: see core's smooth-bucket.ts.
       local its_span = takes(most, fastest)
       local own_span = takes(capacity, refill)
       if its_span <= max(own_span, longest_debt) and now < last + rest then end_ms = last + rest end

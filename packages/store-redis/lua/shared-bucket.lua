@@ -1,10 +1,10 @@
--- Templates for the buckets and queues whose parameters are `quota`, `unit`, `flow` and `divisor`: see core's shared.ts and, for
+-- Templates for the buckets and queues whose parameters are `quota`, `unit`, `flow` and `divisor`: see core's smooth-bucket.ts and, for
 -- templates, src/templates.ts.
 --
 -- A state keeps the largest quota (`most`) and the largest amount of all plans that charged it. A plan is a policy: it has a quota, the
 -- parts of a unit, the parts that flow each ms, and the common divisor of both.
 
--- Converts parts from `from` per unit to `to` per unit: see core's rate.ts.
+-- Converts parts from `from` per unit to `to` per unit: see core's smooth-bucket.ts.
 local function rescale(parts, from, to)
   local rescaled = parts
   if from ~= to then
@@ -75,7 +75,7 @@ local function shared_rest(most, amount, missing)
   return rest
 end
 
--- Whether another plan can have these numbers: see core's shared.ts.
+-- Whether another plan can have these numbers: see core's smooth-bucket.ts.
 local function is_credible(most, amount)
   local credible = is_own(most, amount)
   if not credible then

@@ -33,8 +33,8 @@ export class CommandQueue implements Queue {
   #checks = 0;
   /** No waiting step is past its deadline before this time of the steady clock, unless it has settled. */
   #clearAtMs = Number.POSITIVE_INFINITY;
-  /** The rounds in flight. */
-  readonly #inFlight = new Set<Step[]>();
+  /** The rounds in flight. An array, because a Set that gains and loses a few entries makes a new table each time. */
+  #inFlight: Step[][] = [];
   #scheduled = false;
   readonly #deadlines = new Deadlines();
   /** Unknown before the first answer and after a fault. */
@@ -77,7 +77,7 @@ export class CommandQueue implements Queue {
 
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
-    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#inFlight.size;
+    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#inFlight.length;
   }
 
   /**
@@ -85,11 +85,9 @@ export class CommandQueue implements Queue {
    * retries off drops them when the connection breaks. The next round first reads the server's clock again.
    */
   #abandon(): void {
-    for (const round of this.#inFlight) {
-      if (!round.every((step) => step.settled)) continue;
-      this.#inFlight.delete(round);
-      this.#serverClock.forget();
-    }
+    const left = this.#inFlight.filter((round) => !round.every((step) => step.settled));
+    if (left.length < this.#inFlight.length) this.#serverClock.forget();
+    this.#inFlight = left;
   }
 
   #flush(): void {
@@ -153,13 +151,15 @@ export class CommandQueue implements Queue {
   #send(round: Step[], sentMs: number): void {
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     // While the server's clock is unknown, a script does nothing.
-    const options = { ...this.#options, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
+    // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
+    const { clock, wantsState } = this.#options;
+    const options = { clock, wantsState, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
     const batches = this.#bySlot(round).map((steps) => {
       joinEquals(steps);
       return batchOf(steps, options);
     });
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
-    this.#inFlight.add(round);
+    this.#inFlight.push(round);
     for (const step of round) step.queue = undefined;
     const sent: Sent = { round, left: batches.length, atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
     for (const [i, batch] of batches.entries()) this.#receive(batch, answers[i] as Promise<unknown>, sent);
@@ -186,7 +186,8 @@ export class CommandQueue implements Queue {
   /** One of the batches of a round has been answered. */
   #done(sent: Sent): void {
     if (--sent.left > 0) return;
-    this.#inFlight.delete(sent.round);
+    const place = this.#inFlight.indexOf(sent.round);
+    if (place >= 0) this.#inFlight.splice(place, 1);
     if (this.#waiting.length > 0) this.#schedule();
   }
 

@@ -41,6 +41,9 @@ export interface CachedLimit {
   readonly deniedMs: number;
 }
 
+/** How long at least an answered reset or refund is remembered. */
+const rememberedMs = 1000;
+
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
 
@@ -54,8 +57,12 @@ export class DenyCache {
   readonly #options: DenyCacheOptions;
   /** By key, in order of age: reading a state does not move it. */
   readonly #states: LRUCache<string, KnownState>;
-  /** Resets and refunds in flight, by the suffix or the name that they concern and the key. States read meanwhile may be older than those. */
+  /** How many resets and refunds are in flight, by the suffix or the name that they concern and the key. */
   readonly #forgetting = new Map<string, number>();
+  /** When those of the last second or two were answered. A state that was asked for before may be older, although its reply is read later. */
+  #forgotten = new Map<string, number>();
+  #forgottenBefore = new Map<string, number>();
+  #turnedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DenyCacheOptions) {
     this.#options = options;
@@ -63,16 +70,21 @@ export class DenyCache {
   }
 
   add({ limit, suffix }: CachedLimit, key: string, state: DeniedState): void {
-    const forgotten =
-      this.#forgetting.size > 0 && (this.#forgetting.has(`${suffix} ${key}`) || this.#forgetting.has(`:${limit.name} ${key}`));
+    const { sentMs, receivedMs } = state;
+    const isForgotten = (id: string): boolean =>
+      this.#forgetting.has(id) || sentMs <= (this.#forgotten.get(id) ?? this.#forgottenBefore.get(id) ?? Number.NEGATIVE_INFINITY);
+    const knowsAny = this.#forgetting.size + this.#forgotten.size + this.#forgottenBefore.size > 0;
+    const mayBeOld = knowsAny && (isForgotten(`${suffix} ${key}`) || isForgotten(`:${limit.name} ${key}`));
+    // What was forgotten before that is not known any more.
+    const doubtful = mayBeOld || receivedMs - sentMs > rememberedMs;
     let next: KnownState | undefined;
     for (let other = this.#states.peek(key); other !== undefined; other = other.next) {
       // A copy, because the cache knows the length of what it holds.
       if (other.suffix !== suffix && this.#ageMs(other, state) <= this.#options.maxAgeMs) next = { ...other, next };
     }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
-    const { cells, spare, blocked, atMs, sentMs, receivedMs } = state;
-    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful: forgotten, next });
+    const { cells, spare, blocked, atMs } = state;
+    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, next });
     for (const oldest of this.#states.rvalues()) {
       if (this.#ageMs(oldest as KnownState, state) <= this.#options.maxAgeMs) return;
       this.#states.pop();
@@ -113,6 +125,13 @@ export class DenyCache {
   #noteForgetting(id: string, done: Promise<unknown>): void {
     this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
     const end = (): void => {
+      const nowMs = performance.now();
+      if (nowMs - this.#turnedMs > rememberedMs) {
+        this.#forgottenBefore = this.#forgotten;
+        this.#forgotten = new Map();
+        this.#turnedMs = nowMs;
+      }
+      this.#forgotten.set(id, nowMs);
       const left = (this.#forgetting.get(id) as number) - 1;
       if (left === 0) this.#forgetting.delete(id);
       else this.#forgetting.set(id, left);

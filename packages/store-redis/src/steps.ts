@@ -188,17 +188,19 @@ interface EqualConsumes {
 
 /** Finds the equal consumes of a batch. Those with another step between them stay apart, so that the order holds. */
 export function joinEquals(steps: readonly Step[]): void {
-  const latest = new Map<string, Consume>();
+  // Made when two steps need it: it takes longer than the rest of a lone decision.
+  let latest: Map<string, Consume> | undefined;
   for (const step of steps) {
     if (!(step instanceof Consume)) {
-      latest.clear();
+      latest = undefined;
       continue;
     }
     step.equals = undefined;
     const { redisKey, known, cost } = step;
     const { grows, delays } = known.limit.algorithm;
     // The state of a log is too long to be sent. In a queue, a request of two units waits for less than two requests of one.
-    if (grows || delays) continue;
+    if (grows || delays || steps.length === 1) continue;
+    latest ??= new Map();
     const first = latest.get(redisKey);
     if (first === undefined || first.known !== known || first.cost !== cost) {
       latest.set(redisKey, step);

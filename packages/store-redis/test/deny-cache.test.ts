@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createLimiter, type Decision, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import { createLimit, type Limit } from "@floodgate/core/store";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
@@ -31,6 +31,33 @@ const storeOf = (options?: RedisStoreOptions, client: Redis = redis) => patientS
 
 /** A slot may be given back at any moment, so a rejection by concurrency is never cached. */
 const cached = tenAnHour.filter(({ algorithm }) => algorithm !== "concurrency");
+
+it("A key is never rejected after a refund was answered, in whatever order the replies of the server are read", async () => {
+  const client = anotherProcess(redis);
+  const evalsha = client.evalsha.bind(client) as (...args: unknown[]) => Promise<unknown>;
+  let delaysMs: number[] = [];
+  client.evalsha = (async (...args: unknown[]) => {
+    const delayMs = delaysMs.pop() ?? 0;
+    const reply = await evalsha(...args);
+    if (delayMs > 0) await sleep(delayMs);
+    return reply;
+  }) as never;
+  const store = redisStore(client, { denyCache: { maxAgeMs: patienceMs } });
+  const traffic = fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 4 }), async (delays) => {
+    const limit = limitOf(yearly(1));
+    const consume = async (): Promise<Decision> => store.consume(limit, "k", 1, patienceMs);
+    const refund = (decision: Decision): Promise<unknown> => store.settle(limit, "k", asCharge(decision), 0, patienceMs);
+    const first = await consume();
+    delaysMs = delays;
+    const rejected = consume();
+    // In another round than the request before.
+    await new Promise(setImmediate);
+    await refund(first);
+    if ((await rejected).allowed) await refund(await rejected);
+    expect((await consume()).allowed).toBe(true);
+  });
+  await fc.assert(traffic, runs(200));
+});
 
 describe("a blocked key", () => {
   const one = (client = redis): ReturnType<typeof redisStore> => redisStore(client, { denyCache: { maxAgeMs: patienceMs } });

@@ -88,6 +88,7 @@ function saw(what: string, value: number | undefined): string {
 }
 
 function see(response: TestedResponse): Seen {
+  checkResponse(response);
   const header = headersOf(response);
   const status = response.status ?? response.statusCode;
   const text = [response.text, response.body].find((part) => typeof part === "string" && part !== "") as string | undefined;
@@ -116,6 +117,14 @@ function see(response: TestedResponse): Seen {
     text,
     shown: [`  status ${status}`, ...shown, ...(text ? [`  ${text.slice(0, 300)}`] : [])].join("\n"),
   };
+}
+
+/** A promise has neither a status nor headers: a test that forgot to await it should read so. */
+function checkResponse(response: Partial<TestedResponse> | null | undefined): void {
+  if (typeof response?.headers === "object" && response.headers !== null) return;
+  const isPromise = typeof (response as { then?: unknown } | null | undefined)?.then === "function";
+  const given = isPromise ? "a promise. Await it first: expectLimited(await request)" : `${JSON.stringify(response)}, which has no headers`;
+  throw new Error(`A response was expected, but what was given is ${given}.`);
 }
 
 /** Reads a header of the response by its name in lower case. */

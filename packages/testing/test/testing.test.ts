@@ -158,6 +158,14 @@ describe("a test clock", () => {
   });
 });
 
+describe("what is no response", () => {
+  it.each([expectLimited, expectNotLimited])("is an error of its own: %o", (assertion) => {
+    for (const given of [undefined, null, 429, {}, { status: 429 }, { status: 429, headers: null }])
+      expect(() => assertion(given as never)).toThrow("A response was expected");
+    expect(() => assertion(Promise.resolve(new Response()) as never)).toThrow("a promise. Await it first");
+  });
+});
+
 describe("an unlimited store", () => {
   const policies: Policy[] = [
     fixedWindow({ limit: 2, window: "1m" }),

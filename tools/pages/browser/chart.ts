@@ -15,12 +15,10 @@ export interface Layer {
   readonly shape?: "steps" | "bars" | "line";
 }
 
-/** What a chart shows: for each interval its start in seconds since the epoch, and a value for each layer (null: not known). */
+/** What a chart shows: intervals of one length, and for each of them a value of each layer (null: not known). */
 export interface Frame {
-  readonly fromS: number;
-  readonly toS: number;
-  readonly stepS: number;
-  readonly starts: readonly number[];
+  readonly startMs: number;
+  readonly stepMs: number;
   readonly layers: readonly (readonly (number | null)[])[];
 }
 
@@ -66,11 +64,21 @@ export class Chart {
     this.#draw();
   }
 
+  get #intervals(): number {
+    return this.#frame?.layers[0]?.length ?? 0;
+  }
+
+  /** When an interval starts, in seconds since the epoch. */
+  #secondsAt(interval: number): number {
+    const { startMs, stepMs } = this.#frame as Frame;
+    return (startMs + interval * stepMs) / 1000;
+  }
+
   #draw(): void {
     const frame = this.#frame;
     const width = this.element.clientWidth;
     if (frame === undefined || width === 0) return;
-    const data = dataOf(frame, this.#options.layers);
+    const data = this.#dataOf(frame);
     if (this.#plot === undefined) this.#plot = new uPlot(this.#plotOptions(width), data, this.element);
     else this.#plot.setData(data);
   }
@@ -102,7 +110,7 @@ export class Chart {
         dataIdx: (plot, _series, nearest, at) => ((plot.data[0][nearest] ?? 0) > at && nearest > 0 ? nearest - 1 : nearest),
       },
       scales: {
-        x: { time: true, range: () => [this.#frame?.fromS ?? 0, this.#frame?.toS ?? 1] },
+        x: { time: true, range: () => [this.#secondsAt(0), this.#secondsAt(this.#intervals)] },
         y: { range: (_plot, _least, highest) => [0, Math.min(most ?? Number.POSITIVE_INFINITY, Math.max(atLeast, highest * 1.08))] },
       },
       axes: [
@@ -132,7 +140,7 @@ export class Chart {
       line: uPlot.paths.linear?.(),
     }[layer.shape ?? "steps"];
     return {
-      stroke: () => (layer.alwaysLined || (this.#frame?.starts.length ?? 0) < linedSteps ? stroke : "transparent"),
+      stroke: () => (layer.alwaysLined || this.#intervals < linedSteps ? stroke : "transparent"),
       width: layer.width ?? 1,
       points: { show: false },
       ...(fill !== undefined && { fill: () => fill }),
@@ -143,18 +151,17 @@ export class Chart {
   #pointed(plot: uPlot): number | undefined {
     const index = plot.cursor.idxs?.[0] ?? plot.cursor.idx;
     const left = plot.cursor.left ?? -1;
-    return index === null || index === undefined || left < 0 || index >= (this.#frame?.starts.length ?? 0) ? undefined : index;
+    return index === null || index === undefined || left < 0 || index >= this.#intervals ? undefined : index;
   }
-}
 
-/** A step needs an end: the last interval's figure is repeated there. */
-function dataOf(frame: Frame, layers: readonly Layer[]): uPlot.AlignedData {
-  const starts = [...frame.starts];
-  const end = (starts.at(-1) ?? frame.fromS) + frame.stepS;
-  return [
-    [...starts, end],
-    ...frame.layers.map((values, index) => [...values, layers[index]?.shape === "bars" ? null : (values.at(-1) ?? null)]),
-  ] as uPlot.AlignedData;
+  /** A step needs an end: the last interval's figure is repeated there. */
+  #dataOf({ layers }: Frame): uPlot.AlignedData {
+    const isBars = (layer: number): boolean => this.#options.layers[layer]?.shape === "bars";
+    return [
+      Array.from({ length: this.#intervals + 1 }, (_, i) => this.#secondsAt(i)),
+      ...layers.map((values, i) => [...values, isBars(i) ? null : (values.at(-1) ?? null)]),
+    ];
+  }
 }
 
 /** A time that would be cut off at the right end is left out. */

@@ -55,9 +55,7 @@ export function visible(text: string, longest = 300): string {
   );
 }
 
-const whole = new Intl.NumberFormat("en-US");
+const whole = new Intl.NumberFormat("en");
 
 /** A whole number with its thousands apart. */
-export function count(number: number): string {
-  return whole.format(number);
-}
+export const count = (value: number): string => whole.format(value);

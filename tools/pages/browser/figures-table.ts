@@ -8,15 +8,17 @@ interface Figures {
 /** The figures of a chart as a table, for people who do not see the chart, or want to copy them. It is written only while it is open. */
 export class FiguresTable {
   readonly element: HTMLDetailsElement;
+  readonly summary: HTMLElement;
   readonly #head: HTMLElement = h("tr");
   readonly #body: HTMLElement = h("tbody");
   #write: (() => Figures) | undefined;
 
   constructor(caption: string, summary = "Show as a table") {
+    this.summary = h("summary", {}, summary);
     this.element = h(
       "details",
       {},
-      h("summary", {}, summary),
+      this.summary,
       h(
         "div",
         { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },

@@ -1,5 +1,9 @@
 /** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
 
+import { count } from "./dom.js";
+
+export { count };
+
 /** The language of the page: figures and dates read as its words do. */
 const language = "en";
 
@@ -8,8 +12,6 @@ const nbsp = "\u00a0";
 const whole = new Intl.NumberFormat(language);
 const oneDigit = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const shortForm = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
-
-export const count = (value: number): string => whole.format(value);
 
 /** A count where there is little room: 12,345 reads 12.3K. */
 export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? whole.format(value) : shortForm.format(value));

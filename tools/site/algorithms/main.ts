@@ -34,7 +34,12 @@ const board = mount(document.querySelector("#algorithms") as HTMLElement, {
   },
 });
 
-if (embedded) board.play();
+if (embedded) {
+  board.play();
+  // A frame does not grow with its page, and how high the lanes are depends on the fonts.
+  const frame = window.frameElement as HTMLElement | null;
+  new ResizeObserver(() => frame?.style.setProperty("height", `${document.documentElement.offsetHeight}px`)).observe(document.body);
+}
 
 addEventListener("hashchange", () => board.set(read()));
 

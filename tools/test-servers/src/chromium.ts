@@ -18,7 +18,7 @@ export interface ChromiumOptions {
  */
 export function chromiumOptions(): ChromiumOptions {
   const executablePath = program("chromium");
-  const env = { ...environment(), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder };
+  const env = { ...(process.env as Record<string, string>), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder };
   return { executablePath, headless: true, chromiumSandbox: false, args: [...flags], env };
 }
 
@@ -37,7 +37,3 @@ const flags: readonly string[] = [
   "--disable-component-update",
   "--disable-sync",
 ];
-
-function environment(): Record<string, string> {
-  return Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
-}

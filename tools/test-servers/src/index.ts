@@ -1,7 +1,7 @@
 // biome-ignore-all assist/source/organizeImports: grouped by topic
 
 // Programs
-export { needLuaSocket, program } from "./programs.js";
+export { program } from "./programs.js";
 
 // Redis and Valkey
 export { availableServers, valkeyServer } from "./programs.js";

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { loopback } from "./port.js";
+import { started } from "./private-server.js";
 import { program } from "./programs.js";
-import { startWebServer, type WebServer, type WebServerKind } from "./web-server.js";
+import { WebServer, type WebServerKind } from "./web-server.js";
 
 export interface PrometheusOptions {
   /** What it scrapes: `{ job: "app", address: "127.0.0.1:9000" }`. The metrics are at `/metrics` unless `path` is given. */
@@ -26,23 +27,9 @@ export interface PrometheusSeries {
 }
 
 /** A private Prometheus on 127.0.0.1 with its own folder. `startPrometheus` makes one. */
-export class PrometheusServer {
-  readonly #server: WebServer;
-
-  constructor(server: WebServer) {
-    this.#server = server;
-  }
-
-  get port(): number {
-    return this.#server.port;
-  }
-
+export class PrometheusServer extends WebServer {
   get address(): string {
     return `${loopback}:${this.port}`;
-  }
-
-  get pid(): number | undefined {
-    return this.#server.pid;
   }
 
   /** What the query answers now, or at a time in seconds; a scalar is a series without labels. */
@@ -62,15 +49,6 @@ export class PrometheusServer {
   api(path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
     return ask(this.port, path, parameters);
   }
-
-  get log(): string {
-    return this.#server.log;
-  }
-
-  /** Stops it permanently, and removes its folder. */
-  stop(): Promise<void> {
-    return this.#server.stop();
-  }
 }
 
 async function ask(port: number, path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
@@ -85,9 +63,9 @@ async function ask(port: number, path: string, parameters: Readonly<Record<strin
  * Starts a Prometheus on a spare port, and resolves when it answers. It ends with this process at the latest.
  * @throws Error with its log if it does not start.
  */
-export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
+export function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
   // JSON is YAML.
-  return new PrometheusServer(await startWebServer(kind, { config: () => JSON.stringify(configOf(options)) }));
+  return started((port) => new PrometheusServer(kind, port, { config: () => JSON.stringify(configOf(options)) }));
 }
 
 const kind: WebServerKind = {

@@ -1,7 +1,7 @@
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Connection } from "./connection.js";
-import { Monitor } from "./monitor.js";
+import { type Monitor, startMonitor } from "./monitor.js";
 import { loopback } from "./port.js";
 import { PrivateServer } from "./private-server.js";
 import type { Reply, Word } from "./resp.js";
@@ -50,7 +50,7 @@ export class RedisServer extends PrivateServer {
 
   /** Starts to record the commands that the server executes. */
   monitor(): Promise<Monitor> {
-    return Monitor.start(this);
+    return startMonitor(this);
   }
 
   override async stop(): Promise<void> {

@@ -8,10 +8,11 @@ import { problemsFailure, readText } from "../load-rules.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
 
-/** The options that are no settings. */
-interface OwnOptions {
+/** The options that are no settings, and the settings by the names that commander gives them. */
+interface Options {
   readonly config?: string;
   readonly printConfig?: true;
+  readonly [setting: string]: unknown;
 }
 
 /** The settings are those of a package that the command line does without. */
@@ -83,7 +84,7 @@ function addSettings(command: Command, io: Io, name: Name, gateway: Gateway): vo
   }
   for (const setting of othersOf(gateway, name)) command.addOption(new Option(`${flagOf(setting)} [value]`).hideHelp());
   command.option("--print-config", "print the settings and where each comes from, and exit");
-  command.action((options: OwnOptions & Readonly<Record<string, string>>) => start(io, command, name, gateway, options));
+  command.action((options: Options) => start(io, command, name, gateway, options));
 }
 
 /** The settings of the other command only. */
@@ -99,13 +100,7 @@ function defaultWords(value: unknown): string {
   return ` (default: ${value})`;
 }
 
-async function start(
-  io: Io,
-  command: Command,
-  name: Name,
-  settings: Gateway,
-  options: OwnOptions & Readonly<Record<string, string>>,
-): Promise<void> {
+async function start(io: Io, command: Command, name: Name, settings: Gateway, options: Options): Promise<void> {
   const resolved = checkedSettings(io, name, settings, await sourcesOf(io, command, name, settings, options));
   for (const note of resolved.notes) io.err(`floodgate: ${note}\n`);
   if (options.printConfig === true) {
@@ -153,15 +148,9 @@ function checkedSettings(io: Io, name: Name, { resolveSettings, SettingsError }:
   }
 }
 
-async function sourcesOf(
-  io: Io,
-  command: Command,
-  name: Name,
-  gateway: Gateway,
-  options: OwnOptions & Readonly<Record<string, string>>,
-): Promise<Sources> {
+async function sourcesOf(io: Io, command: Command, name: Name, gateway: Gateway, options: Options): Promise<Sources> {
   const { flagOf, settingsOf } = gateway;
-  const attributeOf = (setting: keyof Settings) => attributeOfFlag(flagOf(setting));
+  const attributeOf = (setting: keyof Settings) => new Option(flagOf(setting)).attributeName();
   const isGiven = (setting: keyof Settings) => command.getOptionValueSource(attributeOf(setting)) === "cli";
   const path = options.config ?? process.env["FLOODGATE_CONFIG"];
   for (const setting of othersOf(gateway, name)) {
@@ -172,21 +161,8 @@ async function sourcesOf(
   const given = settingsOf(name).flatMap(([setting]): [keyof Settings, string][] => {
     return isGiven(setting) ? [[setting, options[attributeOf(setting)] as string]] : [];
   });
-  return {
-    flags: Object.fromEntries(given),
-    env: process.env,
-    ...(path !== undefined && path !== "" && { file: await configFile(io, path) }),
-  };
-}
-
-/** The name under which commander has the value of a flag. */
-function attributeOfFlag(flag: string): string {
-  return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-async function configFile(io: Io, path: string): Promise<{ path: string; text: string }> {
-  const { text, name } = await readText(io, path);
-  return { path: name, text };
+  const file = path === undefined || path === "" ? undefined : await readText(io, path);
+  return { flags: Object.fromEntries(given), env: process.env, ...(file && { file: { path: file.name, text: file.text } }) };
 }
 
 /** `stopped` resolves at the first signal to stop. The second one ends the process at once, until `ignore` is called. */

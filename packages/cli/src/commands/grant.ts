@@ -1,11 +1,10 @@
-import { writeFile } from "node:fs/promises";
 import { type Duration, parseDuration } from "@floodgate/core";
 import type { GrantChange } from "@floodgate/core/rules";
 import { grantPlan, RulesError, withGrant } from "@floodgate/rules";
 import type { Command } from "commander";
-import { Failure, unwritable } from "../failure.js";
+import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { readText, validRules } from "../load-rules.js";
+import { readText, validRules, writeText } from "../load-rules.js";
 import { durationOption, examples, matching } from "../options.js";
 import { localTime } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
@@ -82,10 +81,6 @@ async function written(io: Io, file: string, options: GrantOptions, made: GrantC
   const { text, name } = await readText(io, file);
   const changed = withGrant(text, made);
   validRules(io, changed, name, options);
-  try {
-    await writeFile(file, changed);
-  } catch (cause) {
-    throw unwritable(file, cause);
-  }
+  await writeText(file, changed);
   return { file };
 }

@@ -1,11 +1,12 @@
-import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type Duration, slidingWindowCounter } from "@floodgate/core";
 import { parseRules } from "@floodgate/rules";
 import { type Command, InvalidArgumentError } from "commander";
-import { Failure, unwritable } from "../failure.js";
+import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
+import { writeText } from "../load-rules.js";
 import { examples } from "../options.js";
 import { validRulesText } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
@@ -47,6 +48,8 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (file === "-" || file === "") throw new Failure("usage", "init writes a file. Name it: floodgate init limits.yaml.");
   if (sanitize(file) !== file)
     throw new Failure("usage", "the file's name has control characters. Write another: floodgate init limits.yaml.");
+  if (existsSync(file) && statSync(file).isDirectory())
+    throw new Failure("usage", `${file} is a directory. Name a file in it: floodgate init ${join(file, "limits.yaml")}.`);
   if (options.force !== true && existsSync(file)) {
     throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
   }
@@ -64,11 +67,7 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
     chosen === undefined ? await ask(io, framework) : { rules: chosen.map(asOffered), isShadow: options.shadow === true, framework };
   const text = rulesFile(file, wanted.rules, wanted.isShadow, wanted.framework);
   const { rules } = parseRules(text, file);
-  try {
-    await writeFile(file, text, { flag: options.force === true ? "w" : "wx" });
-  } catch (cause) {
-    throw unwritable(file, cause);
-  }
+  await writeText(file, text, options.force === true ? "w" : "wx");
   if (options.json === true) return io.out(json({ file, rules }));
   const isForCalls = wanted.framework?.isForCalls === true;
   const next = isForCalls ? "load it in your app, as it says" : `floodgate check ${file} --request "POST /login" --ip 203.0.113.9`;

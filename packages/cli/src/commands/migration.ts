@@ -4,6 +4,7 @@ import { mysqlMigration } from "@floodgate/store-database/mysql";
 import { postgresMigration } from "@floodgate/store-database/postgres";
 import { sqliteMigration } from "@floodgate/store-database/sqlite";
 import { Argument, type Command } from "commander";
+import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { examples } from "../options.js";
 
@@ -29,6 +30,11 @@ export function addMigration(program: Command, io: Io): void {
     .option("--table <name>", "the table, also with its schema", "floodgate")
     .option("--unlogged", "Postgres: faster, but a crash of the server empties the table");
   examples(command, "migration postgres | psql", "migration mysql --table limits").action(
-    (database: keyof typeof migrations, options: MigrationOptions) => io.out(migrations[database](options)),
+    (database: keyof typeof migrations, options: MigrationOptions) => {
+      if (options.unlogged === true && database !== "postgres") {
+        throw new Failure("usage", `--unlogged is for Postgres. Write floodgate migration ${database}.`);
+      }
+      io.out(migrations[database](options));
+    },
   );
 }

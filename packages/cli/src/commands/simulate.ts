@@ -30,7 +30,7 @@ import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type Si
 import { examples, matching, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines } from "../output/terminal.js";
-import { commandText, ReportFile } from "../report-file.js";
+import { commandText, reportFile } from "../report-file.js";
 import { followLogs } from "./follow.js";
 
 interface SimulateOptions extends ReplayOptions {
@@ -112,20 +112,21 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
     throw new Failure("usage", `${given}. Write --rules limits.yaml, --compare '100/1m' 'token-bucket 20 10/s', or --suggest.`);
   }
   refuseOptions(options);
+  const inputs = options.rules === undefined ? logs : [...logs, options.rules];
+  if (inputs.filter((name) => name === "-").length > 1) throw new Failure("usage", "standard input (-) can be read only once.");
   if (options.follow === true) {
     await followRules(io, logs, options);
     return;
   }
-  const inputs = options.rules === undefined ? logs : [...logs, options.rules];
-  const file = options.html === undefined ? undefined : await ReportFile.of(options.html, inputs);
+  const write = options.html === undefined ? undefined : await reportFile(options.html, inputs);
   const sources = await logSources(io, logs);
   const colors: Paint = (format, text) => paint(io, format, text);
   const task: Task = { io, options, colors, made: { atMs: Date.now(), command } };
   const readsAgain = options.suggest !== undefined || hasPage(options);
   const { report, page, text, notes, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
-  if (file !== undefined && page !== undefined) await file.write(reportHtml(page));
+  if (write !== undefined && page !== undefined) await write(reportHtml(page));
   print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, notes);
-  if (file !== undefined) io.err(`${sanitize(`floodgate: the report is in ${file.name}`)}\n`);
+  if (write !== undefined) io.err(`${sanitize(`floodgate: the report is in ${options.html}`)}\n`);
   if (log.requests === 0) {
     const isEmpty = log.lines === log.skippedBecause.blank;
     throw new Failure("refused", isEmpty ? "the log is empty." : "the log has no request.");

@@ -47,7 +47,8 @@ async function top(io: Io, options: TopOptions): Promise<void> {
         else if (live === undefined) io.out(lookText(io, look, options.rows));
         else live.draw(lookText(io, look, options.rows));
         if (options.once === true) return;
-        await sleep(parseDuration(options.every), undefined, { signal }).catch(() => undefined);
+        // A timer that is longer than this fires at once.
+        await sleep(Math.min(parseDuration(options.every), 2 ** 31 - 1), undefined, { signal }).catch(() => undefined);
       }
     });
   } finally {

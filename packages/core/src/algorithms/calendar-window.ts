@@ -1,11 +1,9 @@
-import { FloodgateError, shown } from "../support/errors.js";
-import { getOrMake } from "../support/get-or-make.js";
-import { NewestMap } from "../support/newest-map.js";
+import { conflict, shown, wrongOption } from "../support/errors.js";
+import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase } from "./algorithm.js";
 import { Calendar, type CalendarUnit, calendarUnits, type Edges, type Weekday, weekdays } from "./calendar.js";
 import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
-import { emptyView } from "./state-view.js";
 
 /** A count that restarts with each hour, day, week, month or year of a time zone. */
 export interface CalendarWindowPolicy extends PolicyBase {
@@ -88,31 +86,22 @@ function checkZone(where: string, timeZone: unknown): void {
     }
   }
   const near = typeof timeZone === "string" ? nearest(timeZone, Intl.supportedValuesOf("timeZone")) : undefined;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`timeZone\` must be the name of an IANA time zone, but was ${shown(timeZone)}. Write timeZone: ${JSON.stringify(near ?? "Europe/Berlin")}.`,
-    { at: ["timeZone"] },
-  );
+  const example = `timeZone: ${JSON.stringify(near ?? "Europe/Berlin")}`;
+  throw wrongOption(where, "timeZone", "the name of an IANA time zone", timeZone, example);
 }
 
-/** @throws FloodgateError if the unit has no such first day. */
 function firstDay(where: string, per: CalendarUnit, startsOn: unknown): Weekday | number | undefined {
   if (per === "week") return startsOn === undefined ? "monday" : oneOf(where, "startsOn", startsOn, weekdays);
   if (per === "month") {
     const day = startsOn === undefined ? 1 : wholeNumber(where, "startsOn", startsOn, 1, 15);
     if (day <= 31) return day;
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`startsOn\` must be a day of the month, from 1 to 31, but was ${day}. Write startsOn: 31 for the last day of each month.`,
-      { at: ["startsOn"] },
-    );
+    const example = "startsOn: 31 for the last day of each month";
+    throw wrongOption(where, "startsOn", "a day of the month, from 1 to 31", day, example);
   }
   if (startsOn === undefined) return undefined;
-  throw new FloodgateError(
-    "FLOODGATE_CONFLICTING_OPTIONS",
-    `${where}: \`startsOn\` is for weeks and months, but \`per\` is ${shown(per)}. Leave it out, or write per: "month".`,
-    { at: ["startsOn"] },
-  );
+  throw conflict(`${where}: \`startsOn\` is for weeks and months, but \`per\` is ${shown(per)}. Leave it out, or write per: "month".`, [
+    "startsOn",
+  ]);
 }
 
 /** The number of a first day: of a week from 0 (Monday), of a month from 1. */
@@ -123,7 +112,6 @@ function firstOf(startsOn: Weekday | number): number {
 /** By the kind of state. There are as many as zones and first days at most. */
 const calendars = new Map<string, Calendar>();
 
-/** The edges of the windows before, at and after a time. */
 function edgesAt({ stateKind, per, timeZone, startsOn = 0 }: CalendarWindowPolicy, nowMs: number): Edges {
   return getOrMake(calendars, stateKind, () => new Calendar(per, timeZone, firstOf(startsOn))).edgesAt(nowMs);
 }

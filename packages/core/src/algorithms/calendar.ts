@@ -1,8 +1,6 @@
-/** The units of a calendar. */
 export const calendarUnits = ["hour", "day", "week", "month", "year"] as const;
 export type CalendarUnit = (typeof calendarUnits)[number];
 
-/** The days of a week. */
 export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof weekdays)[number];
 
@@ -37,7 +35,6 @@ export class Calendar {
     this.#first = first;
   }
 
-  /** The edges around the window that holds a time. */
   edgesAt(nowMs: number): Edges {
     if (nowMs < this.#edges[1] || nowMs >= this.#edges[2]) {
       // The formatter is not kept: there may be hundreds of zones, and it is large.
@@ -105,7 +102,6 @@ function firstAt(wall: WallClock, wallMs: number): number {
   }
 }
 
-/** The edges of the hours around a time. */
 function hoursAround(wall: WallClock, nowMs: number): Edges {
   // No hour is longer than two.
   const edges = [nextHour(wall, nowMs - 6 * hourMs)];

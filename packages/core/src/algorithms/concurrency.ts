@@ -1,7 +1,15 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
-import { FloodgateError } from "../support/errors.js";
+import { wrongOption } from "../support/errors.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
+import {
+  type Algorithm,
+  type AlgorithmDefinition,
+  type Cells,
+  type DecisionUnder,
+  emptyView,
+  type Limit,
+  type PolicyBase,
+} from "./algorithm.js";
 import { MadeDecision } from "./decision.js";
 import {
   countOf,
@@ -11,14 +19,12 @@ import {
   entryThatFrees,
   HEAD,
   heldCells,
-  heldFrom,
   hold,
   mostHeld,
   release,
-  unitsBefore,
-  unitsOf,
+  unitsFrom,
+  viewOfHeld,
 } from "./held-units.js";
-import { emptyView } from "./state-view.js";
 
 /** A slot for each request in flight. */
 export interface ConcurrencyPolicy extends PolicyBase {
@@ -44,13 +50,8 @@ export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   const where = "concurrency";
   checkOptions(where, options, ["limit", "hold"], `${where}({ limit: 10, hold: "30s" })`);
   const limit = quotaNumber(where, "limit", options.limit, 10);
-  if (limit > mostHeld) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`limit\` can be at most ${mostHeld}, because each request in flight is kept, but was ${limit}. Write limit: 100.`,
-      { at: ["limit"] },
-    );
-  }
+  if (limit > mostHeld)
+    throw wrongOption(where, "limit", `at most ${mostHeld}, because each request in flight is kept`, limit, "limit: 100");
   const holdMs = parseDuration(options.hold, "hold");
   return Object.freeze({ algorithm: where, limit, holdMs, quota: limit, spanMs: holdMs, stateKind: `${where} ${holdMs}` });
 }
@@ -73,7 +74,7 @@ function take<Q extends ConcurrencyPolicy>(
   const exists = count > 0 && newestMs - nowMs <= holdMs;
   const atMs = exists && newestMs > nowMs ? newestMs : nowMs;
   let first = exists ? endedAt(cells, at, atMs) : count;
-  let held = first === count ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
+  let held = unitsFrom(cells, at, first);
   const allowed = owns || cost <= quota - held;
   if (allowed && commit) {
     dropFirst(cells, at, first);
@@ -123,9 +124,7 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
     const count = countOf(cells, at);
     const newestMs = endOf(cells, at, count - 1) - holdMs;
     if (count === 0 || newestMs - nowMs > holdMs) return emptyView;
-    const held = heldFrom(cells, at, endedAt(cells, at, Math.max(nowMs, newestMs)));
-    if (held.length === 0) return emptyView;
-    return { kind: "held", limit, held, total: held.reduce((sum, { units }) => sum + units, 0), used: emptyView };
+    return viewOfHeld(cells, at, endedAt(cells, at, Math.max(nowMs, newestMs)), limit, emptyView);
   },
 };
 

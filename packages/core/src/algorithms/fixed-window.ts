@@ -1,9 +1,17 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
+import {
+  type Algorithm,
+  type AlgorithmDefinition,
+  type Cells,
+  type DecisionUnder,
+  emptyView,
+  type Limit,
+  type PolicyBase,
+  type WindowsView,
+} from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
-import { emptyView, type WindowsView } from "./state-view.js";
 
 /** A count that restarts at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -81,7 +89,6 @@ export function settleInWindow(cells: Cells, at: number, start: number, count: n
   return change;
 }
 
-/** Describes a window that holds `count` units. */
 export function viewOfWindow(limit: number, startMs: number, endMs: number, count: number): WindowsView {
   return { kind: "windows", windowMs: endMs - startMs, limit, windows: [{ startMs, endMs, count, weight: 1 }] };
 }

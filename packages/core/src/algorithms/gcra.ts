@@ -1,8 +1,7 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import type { AlgorithmDefinition, PolicyBase } from "./algorithm.js";
-import { type Rate, rateOf } from "./rate.js";
-import { smoothBucket } from "./smooth-bucket.js";
+import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
 
 /** The generic cell rate algorithm: an even pace with room for a burst. */
 export interface GcraPolicy extends PolicyBase, Rate {

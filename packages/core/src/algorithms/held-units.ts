@@ -1,5 +1,4 @@
-import type { Cells } from "./algorithm.js";
-import type { HeldUnits } from "./state-view.js";
+import type { Cells, StateView } from "./algorithm.js";
 
 /**
  * A list of held units in cells: how many entries there are, the units of all of them, then the entries in order of their ends, each an end
@@ -8,7 +7,6 @@ import type { HeldUnits } from "./state-view.js";
 export const heldCells = ["entries", "held"] as const;
 const COUNT = heldCells.indexOf("entries");
 const HELD = heldCells.indexOf("held");
-/** Where the entries begin. */
 export const HEAD: number = heldCells.length;
 
 /** The most entries of a list, and the highest limit of `concurrency`. */
@@ -19,8 +17,13 @@ export function countOf(cells: Cells, at: number): number {
 }
 
 /** The units of all entries, also of those that have ended. */
-export function unitsOf(cells: Cells, at: number): number {
+function unitsOf(cells: Cells, at: number): number {
   return cells[at + HELD] as number;
+}
+
+/** The units of the entries from `first` on. */
+export function unitsFrom(cells: Cells, at: number, first: number): number {
+  return first === countOf(cells, at) ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
 }
 
 /** When the units of an entry come back, in milliseconds since the epoch. */
@@ -28,7 +31,7 @@ export function endOf(cells: Cells, at: number, entry: number): number {
   return cells[at + HEAD + 2 * entry] as number;
 }
 
-export function unitsIn(cells: Cells, at: number, entry: number): number {
+function unitsIn(cells: Cells, at: number, entry: number): number {
   return cells[at + HEAD + 2 * entry + 1] as number;
 }
 
@@ -40,7 +43,6 @@ export function endedAt(cells: Cells, at: number, nowMs: number): number {
   return ended;
 }
 
-/** The units of the first `count` entries. */
 export function unitsBefore(cells: Cells, at: number, count: number): number {
   let units = 0;
   for (let i = 0; i < count; i++) units += unitsIn(cells, at, i);
@@ -61,7 +63,6 @@ export function dropFirst(cells: Cells, at: number, dropped: number, behind = 0)
   remove(cells, at, 0, dropped, behind);
 }
 
-/** Holds units until `endMs`. */
 export function hold(cells: Cells, at: number, endMs: number, units: number, behind = 0): void {
   const count = countOf(cells, at);
   let entry = count;
@@ -105,10 +106,11 @@ function remove(cells: Cells, at: number, entry: number, removed: number, behind
   cells[at + COUNT] = count - removed;
 }
 
-/** The entries from `from` on, as a view shows them. */
-export function heldFrom(cells: Cells, at: number, from: number): HeldUnits[] {
-  return Array.from({ length: countOf(cells, at) - from }, (_, i) => ({
+/** What the entries from `from` on hold beside what is `used`. */
+export function viewOfHeld(cells: Cells, at: number, from: number, limit: number, used: StateView): StateView {
+  const held = Array.from({ length: countOf(cells, at) - from }, (_, i) => ({
     untilMs: endOf(cells, at, from + i),
     units: unitsIn(cells, at, from + i),
   }));
+  return held.length === 0 ? used : { kind: "held", limit, held, total: unitsFrom(cells, at, from), used };
 }

@@ -1,25 +1,23 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
-import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import {
   AMOUNT,
-  LEVEL as BACKLOG,
   bucketCells,
-  deepestAt,
-  flowed,
-  isCredible,
-  note,
+  chargeIn,
+  endOf,
+  keep,
+  LEVEL,
+  missingAt,
   QUOTA,
-  spanAt,
+  type Rate,
+  rateOf,
+  recoveryMs,
   TIME,
-  takesAt,
-  unitAt,
-} from "./shared.js";
-import { emptyView } from "./state-view.js";
+} from "./smooth-bucket.js";
 
 /** A first-in-first-out queue that drains at a constant rate. It delays requests, and rejects them when it is full. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -79,35 +77,6 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   });
 }
 
-/*
- * The level of the state is the backlog after the last charge. It can exceed the capacity of a plan: a larger queue has admitted more, or
- * there is a debt. Then the queue of that plan is full until the excess has drained.
- */
-
-/** When the state's own queue is empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead of the clock. */
-function endOf(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  if (cells[at + QUOTA] === 0 || !isCredible(policy, cells, at)) return Number.NEGATIVE_INFINITY;
-  const time = cells[at + TIME] as number;
-  if (time > nowMs && time - nowMs > spanAt(policy, cells, at)) return Number.NEGATIVE_INFINITY;
-  return time + takesAt(policy, cells, at, cells[at + BACKLOG] as number);
-}
-
-/** Backlogs are rounded up. */
-function rescaleUp(parts: number, from: number, to: number): number {
-  return from === to ? parts : -rescale(-parts, from, to);
-}
-
-/** A state's backlog at `nowMs` in the policy's own parts. */
-function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  const backlog = rescaleUp(cells[at + BACKLOG] as number, unitAt(policy, cells, at), policy.unit);
-  return drained(backlog, cells[at + TIME] as number, nowMs, policy.flow);
-}
-
-/** A backlog of `time` at `nowMs`. A product above 2^53 is rounded, but it drains the queue in any case. */
-function drained(backlog: number, time: number, nowMs: number, flow: number): number {
-  return nowMs > time ? Math.max(backlog - (nowMs - time) * flow, 0) : backlog;
-}
-
 const algorithm: Algorithm<LeakyBucketPolicy> = {
   name: "leaky-bucket",
   parameters: ["quota", "unit", "flow", "divisor", "maxDelayMs"],
@@ -124,25 +93,30 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
     const time = cells[at + TIME] as number;
     // If no other plan charges the key, the state ends when this plan's queue is empty.
     const own = cells[at + QUOTA] === capacity && cells[at + AMOUNT] === flow * divisor;
-    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs, "queue");
+    // It can exceed the capacity of a plan: a larger queue has admitted more, or there is a debt.
     let backlog = 0;
-    if (shared) backlog = backlogAt(limit.policy, cells, at, nowMs);
-    else if (own && time - nowMs <= spanMs) backlog = drained(cells[at + BACKLOG] as number, time, nowMs, flow);
+    if (shared) backlog = missingAt(limit.policy, cells, at, nowMs, "queue");
+    else if (own && time - nowMs <= spanMs) {
+      backlog = cells[at + LEVEL] as number;
+      // A product above 2^53 is rounded, but it drains the queue in any case.
+      if (nowMs > time) backlog = Math.max(backlog - (nowMs - time) * flow, 0);
+    }
     const atMs = time > nowMs && (shared || backlog > 0) ? time : nowMs;
     // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead. The state may end before
     // the backlog has drained at this plan's rate.
     let drainMs = Math.ceil(backlog / flow);
-    if (shared) drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+    if (shared) drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs, "queue") - atMs);
     const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
       backlog += cost * unit;
       drainMs = Math.ceil(backlog / flow);
       if (shared) {
-        keep(limit.policy, cells, at, backlog, atMs, false);
-        drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+        keep(limit.policy, cells, at, backlog, atMs, false, "queue");
+        drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs, "queue") - atMs);
       } else {
-        cells[at + BACKLOG] = backlog;
+        cells[at + LEVEL] = backlog;
         cells[at + TIME] = atMs;
         cells[at + QUOTA] = capacity;
         cells[at + AMOUNT] = flow * divisor;
@@ -162,39 +136,19 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
     return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
   },
 
-  settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
-    // A place in the queue is used up when its turn comes, so nothing is given back.
-    if (cost <= reserved) return 0;
-    // The state has its own parts, so the change is the same for every plan.
-    const exists = nowMs < endOf(policy, cells, at, nowMs);
-    if (!exists) keep(policy, cells, at, 0, nowMs, true);
-    const parts = unitAt(policy, cells, at);
-    // The queue drains until now before the debt is added. Otherwise a faster plan could pay the debt with the time of an empty queue.
-    const backlog = Math.max((cells[at + BACKLOG] as number) - flowed(policy, parts, cells[at + TIME] as number, nowMs), 0);
-    const room = Math.floor((deepestAt(policy, cells, at) - backlog) / parts);
-    const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
-    if (units === 0) return 0;
-    cells[at + BACKLOG] = backlog + units * parts;
-    cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
-    return units;
-  },
+  // A place in the queue is used up when its turn comes, so nothing is given back.
+  settle: (policy, cells, at, nowMs, _chargedAtMs, reserved, cost) =>
+    cost > reserved ? chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost), "queue") : 0,
 
   view(policy, cells, at, nowMs) {
     const { capacity, unit, flow } = policy;
-    const endMs = endOf(policy, cells, at, nowMs);
-    const backlog = nowMs < endMs ? backlogAt(policy, cells, at, nowMs) : 0;
+    const endMs = endOf(policy, cells, at, nowMs, "queue");
+    const backlog = nowMs < endMs ? missingAt(policy, cells, at, nowMs, "queue") : 0;
     if (backlog === 0) return emptyView;
     const drainedAtMs = Math.min(Math.max(nowMs, cells[at + TIME] as number) + Math.ceil(backlog / flow), endMs);
     return { kind: "queue", length: backlog / unit, capacity, drainedAtMs };
   },
 };
-
-/** Writes a backlog in the policy's own parts. */
-function keep(policy: LeakyBucketPolicy, cells: Cells, at: number, backlog: number, time: number, begins: boolean): void {
-  note(policy, cells, at, begins);
-  cells[at + BACKLOG] = rescaleUp(backlog, policy.unit, unitAt(policy, cells, at));
-  cells[at + TIME] = time;
-}
 
 export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = {
   numbers: ["capacity", "leak", "every", "maxDelayMs"],

@@ -1,5 +1,5 @@
-import { FloodgateError, shown } from "../support/errors.js";
-import { getOrMake } from "../support/get-or-make.js";
+import { conflict, FloodgateError, inside, shown } from "../support/errors.js";
+import { getOrMake } from "../support/maps.js";
 import { oneOf } from "../support/options.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
 import { calendarWindowDefinition } from "./calendar-window.js";
@@ -45,7 +45,6 @@ export type PolicyOptions = { [Name in AlgorithmName]: { algorithm: Name } & Par
 
 type AnyOptions = Record<string, unknown>;
 
-/** The definition of a policy's algorithm. */
 export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): AlgorithmDefinition<Policy, AnyOptions> {
   return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
 }
@@ -93,7 +92,7 @@ function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
   const names = Object.keys(algorithms) as AlgorithmName[];
   const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
   const { algorithm: _, ...rest } = options;
-  return definitionOf({ algorithm }).make(rest);
+  return inside([], () => definitionOf({ algorithm }).make(rest), where);
 }
 
 /** The pure functions that decide a policy. */
@@ -121,11 +120,7 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
           ? "`countRejected` counts requests that are rejected. Leave one of the two out"
           : undefined;
   if (why !== undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
-      `${where}: \`hold\` sets units aside until the real cost is known, but ${why}.`,
-      { at: ["hold"] },
-    );
+    throw conflict(`${where}: \`hold\` sets units aside until the real cost is known, but ${why}.`, ["hold"]);
   }
   const ofPolicy = getOrMake(held, policy, () => new Map<number, Policy>());
   return getOrMake(ofPolicy, holdMs, () => Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` }));

@@ -1,5 +1,5 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
-import { FloodgateError } from "../support/errors.js";
+import { invalidOption } from "../support/errors.js";
 import { checkOptions, flag, quotaNumber, wholeNumber } from "../support/options.js";
 import {
   type Algorithm,
@@ -7,12 +7,13 @@ import {
   type Cells,
   checkExact,
   type DecisionUnder,
+  emptyView,
   type Limit,
   type PolicyBase,
+  type WindowView,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
-import { emptyView, type WindowView } from "./state-view.js";
 
 /** Counts of a few sub-windows. The one that is leaving the window counts in proportion to the part that is still inside. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
@@ -54,21 +55,24 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
   const windowMs = parseDuration(options.window, "window");
   const buckets = options.buckets === undefined ? 1 : wholeNumber(where, "buckets", options.buckets, 1, 6);
   if (windowMs % buckets !== 0) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`window\` (${windowMs} ms) must divide evenly into \`buckets\`, but was to be cut into ${buckets}. Write buckets: ${nearestDivisor(windowMs, buckets)}.`,
     );
   }
   const strict = options.strict === undefined ? false : flag(where, "strict", options.strict);
   if (strict && buckets < 2) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`strict\` needs \`buckets\` of at least 2, but there is 1, with which a steady client would get half the limit. Write buckets: ${evenBuckets(windowMs)}, or leave \`strict\` out.`,
     );
   }
   const bucketMs = windowMs / buckets;
   // A count with a debt as large as the limit, multiplied by the width, stays below 2^53.
-  checkExact(where, limit * bucketMs, "Lower the limit, shorten the window, or use more buckets.", 2 ** 52);
+  checkExact(
+    where,
+    limit * bucketMs,
+    `Lower the limit to at most ${Math.floor(2 ** 52 / bucketMs)}, shorten the window, or use more buckets.`,
+    2 ** 52,
+  );
   return Object.freeze({
     algorithm: "sliding-window-counter",
     limit,
@@ -88,7 +92,6 @@ function nearestDivisor(windowMs: number, wanted: number): number {
   return 1;
 }
 
-/** A number of buckets for an error message. */
 function evenBuckets(windowMs: number): number {
   return [60, 10, 6, 5, 3, 2].find((buckets) => windowMs % buckets === 0) ?? windowMs;
 }

@@ -1,9 +1,16 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
+import {
+  type Algorithm,
+  type AlgorithmDefinition,
+  type Cells,
+  emptyView,
+  type LoggedUnits,
+  mostLoggedTimes,
+  type PolicyBase,
+} from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
-import { emptyView, type LoggedUnits, mostLoggedTimes } from "./state-view.js";
 
 /** The times of the units taken. It is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -74,6 +81,11 @@ function firstAbove(cells: Cells, entries: number, from: number, to: number, col
   return low;
 }
 
+/** The units that were logged before an entry. */
+function totalBefore(cells: Cells, at: number, entry: number): number {
+  return (entry > (cells[at + FROM] as number) ? cells[at + ENTRIES + 2 * entry - 1] : cells[at + BASE]) as number;
+}
+
 const algorithm: Algorithm<SlidingWindowLogPolicy> = {
   name: "sliding-window-log",
   parameters: ["limit", "windowMs", "countRejected"],
@@ -97,7 +109,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (exists) {
       total = cells[entries + 2 * to - 1] as number;
       from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs);
-      base = (from > (cells[at + FROM] as number) ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number;
+      base = totalBefore(cells, at, from);
     }
     const most = Math.max(quota, total - base);
     const allowed = cost <= quota - (total - base);
@@ -146,9 +158,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (entry === to) return 0;
     // Rejected requests may have replaced the charge. Then nothing is given back, and its debt counts from the first of them.
     let units = 0;
-    if (cells[entries + 2 * entry] === chargedAtMs) {
-      units = (cells[entries + 2 * entry + 1] as number) - ((entry === from ? base : cells[entries + 2 * entry - 1]) as number);
-    }
+    if (cells[entries + 2 * entry] === chargedAtMs) units = (cells[entries + 2 * entry + 1] as number) - totalBefore(cells, at, entry);
     const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
     // Debts do not accumulate in the numbers: before they get too large, they restart at the first unit that counts.
@@ -175,15 +185,13 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const to = cells[at + TO] as number;
     const newest = cells[entries + 2 * to - 2] as number;
     if (to === 0 || newest - nowMs > windowMs) return emptyView;
-    const first = cells[at + FROM] as number;
-    const from = firstAbove(cells, entries, first, to, 0, Math.max(nowMs, newest) - windowMs);
+    const from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, Math.max(nowMs, newest) - windowMs);
     if (from === to) return emptyView;
-    const totalBefore = (i: number): number => (i > first ? cells[entries + 2 * i - 1] : cells[at + BASE]) as number;
     const units: LoggedUnits[] = [];
     for (let i = Math.max(from, to - mostLoggedTimes); i < to; i++) {
-      units.push({ atMs: cells[entries + 2 * i] as number, units: (cells[entries + 2 * i + 1] as number) - totalBefore(i) });
+      units.push({ atMs: cells[entries + 2 * i] as number, units: totalBefore(cells, at, i + 1) - totalBefore(cells, at, i) });
     }
-    return { kind: "log", windowMs, limit, units, total: totalBefore(to) - totalBefore(from) };
+    return { kind: "log", windowMs, limit, units, total: totalBefore(cells, at, to) - totalBefore(cells, at, from) };
   },
 };
 
@@ -194,9 +202,8 @@ function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, 
   const newest = cells[entries + 2 * to - 2] as number;
   const exists = to > 0 && newest - nowMs <= windowMs;
   const atMs = exists && newest > nowMs ? newest : nowMs;
-  const first = cells[at + FROM] as number;
-  const from = exists ? firstAbove(cells, entries, first, to, 0, atMs - windowMs) : to;
-  const base = from === to ? 0 : ((from > first ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number);
+  const from = exists ? firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs) : to;
+  const base = from === to ? 0 : totalBefore(cells, at, from);
   const total = from === to ? 0 : (cells[entries + 2 * to - 1] as number);
   const units = Math.max(Math.min(windowChangeOf(0, cost), deepest - (total - base)), 0);
   if (units === 0) return 0;
@@ -212,7 +219,7 @@ function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, 
 /** Counts no more the oldest units of the entries from `from` on. */
 function dropOldest(cells: Cells, at: number, from: number, units: number): void {
   const entries = at + ENTRIES;
-  const base = (from > (cells[at + FROM] as number) ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number;
+  const base = totalBefore(cells, at, from);
   cells[at + BASE] = base + units;
   cells[at + FROM] = firstAbove(cells, entries, from, cells[at + TO] as number, 1, base + units);
 }

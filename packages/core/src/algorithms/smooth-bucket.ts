@@ -1,48 +1,192 @@
-import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
-import { changeOf, given } from "./debt.js";
+import { type Algorithm, type Cells, checkExact, emptyView, type PolicyBase } from "./algorithm.js";
+import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
 import { MadeDecision } from "./decision.js";
-import { type Rate, recoveryMs, rescale } from "./rate.js";
-import {
-  AMOUNT,
-  bucketCells,
-  deepestAt,
-  fastestFlow,
-  flowed,
-  fullAt,
-  isCredible,
-  LEVEL,
-  note,
-  QUOTA,
-  spanAt,
-  TIME,
-  takesAt,
-  unitAt,
-} from "./shared.js";
-import { emptyView } from "./state-view.js";
+
+/**
+ * A rate of `amount` units every `everyMs`, in whole numbers: a unit has `unit` parts, and `flow` parts pass each millisecond. Both are
+ * divided by `divisor`, to keep products small.
+ */
+export interface Rate {
+  readonly unit: number;
+  readonly flow: number;
+  readonly divisor: number;
+  readonly full: number;
+  /** The time that `quota` units take, rounded up. */
+  readonly spanMs: number;
+}
+
+/** Numbers up to this many parts are not divided: then plans with the same `every` have the same parts, and no fraction is lost. */
+const undivided = 2 ** 46;
+
+export function rateOf(where: string, quota: number, amount: number, everyMs: number): Rate {
+  // A limit of 0 is decided before the arithmetic, so its rate may be 0.
+  if (quota === 0) return { unit: 1, flow: 1, divisor: 1, full: 0, spanMs: 0 };
+  const divisor = quota * everyMs <= undivided ? 1 : greatestCommonDivisor(amount, everyMs);
+  const unit = everyMs / divisor;
+  const flow = amount / divisor;
+  const full = quota * unit;
+  checkExact(where, full + flow, "Lower the capacity, or use numbers with a larger common divisor (60 every minute rather than 59).");
+  return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
+}
+
+/** The time until a bucket with a debt of this many units is full. */
+export function recoveryMs({ full, unit, flow }: Rate, units: number): number {
+  return Math.ceil((full + units * unit) / flow);
+}
+
+/** The divisor of `amount` and `everyMs`. If no divisor keeps a shared state exact, its parts are whole units. */
+function divisorOf(quota: number, amount: number, everyMs: number): number {
+  if (quota * everyMs <= undivided) return 1;
+  const divisor = greatestCommonDivisor(amount, everyMs);
+  return quota * (everyMs / divisor) <= 2 ** 52 ? divisor : everyMs;
+}
+
+/** The time that parts with a large divisor take, rounded up to whole `everyMs` if a millisecond is not a whole number of parts. */
+function takesMs(parts: number, amount: number, everyMs: number, divisor: number): number {
+  return amount % divisor === 0 ? Math.ceil(parts / (amount / divisor)) : Math.ceil(parts / amount) * everyMs;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}
+
+/**
+ * Converts parts from `from` parts per unit to `to` parts per unit, rounded down. If the exact product would exceed 2^53, the fraction of a
+ * unit is dropped.
+ */
+function rescale(parts: number, from: number, to: number): number {
+  if (from === to) return parts;
+  const whole = Math.floor(parts / from);
+  const product = (parts - whole * from) * to;
+  return whole * to + (product <= Number.MAX_SAFE_INTEGER ? Math.floor(product / from) : 0);
+}
+
+/*
+ * Several plans may charge one bucket. The state keeps the largest of each of their numbers, as if one plan had all of these. It uses that
+ * plan's parts, and it ends when that plan's bucket is full (or its queue empty). Then it ends for all plans, and a store may delete it.
+ * So together the plans never admit more than that plan alone.
+ */
+
+/**
+ * The state of a smooth bucket or a queue: the level (for a queue, the backlog) after the last charge, in the state's parts; the time of
+ * that charge; the largest quota and amount. A quota of 0 means that the key was not used.
+ */
+export const bucketCells: readonly ["level", "time", "quota", "amount"] = ["level", "time", "quota", "amount"];
+export const LEVEL: number = bucketCells.indexOf("level");
+export const TIME: number = bucketCells.indexOf("time");
+export const QUOTA: number = bucketCells.indexOf("quota");
+export const AMOUNT: number = bucketCells.indexOf("amount");
+
+type Plan = Rate & { readonly quota: number };
+
+/** A bucket fills, and a queue drains. What a bucket lacks is to it what the backlog is to a queue. */
+export type BucketKind = "bucket" | "queue";
+
+function divisorAt({ unit, divisor }: Plan, cells: Cells, at: number): number {
+  return divisorOf(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, unit * divisor);
+}
+
+/** The parts of a unit in a state. The same as the plan's if only one plan charges the key. */
+function unitAt(plan: Plan, cells: Cells, at: number): number {
+  return (plan.unit * plan.divisor) / divisorAt(plan, cells, at);
+}
+
+function fullAt(plan: Plan, cells: Cells, at: number): number {
+  return (cells[at + QUOTA] as number) * unitAt(plan, cells, at);
+}
+
+/** The time that this many parts of a state take. */
+function takesAt(plan: Plan, cells: Cells, at: number, parts: number): number {
+  return takesMs(parts, cells[at + AMOUNT] as number, plan.unit * plan.divisor, divisorAt(plan, cells, at));
+}
+
+/** How far ahead of the clock a state may be when this plan charges it: the span of a plan with the largest numbers. */
+function spanAt(plan: Plan, cells: Cells, at: number): number {
+  const quota = Math.max(cells[at + QUOTA] as number, plan.quota);
+  const amount = Math.max(cells[at + AMOUNT] as number, plan.flow * plan.divisor);
+  const everyMs = plan.unit * plan.divisor;
+  const divisor = divisorOf(quota, amount, everyMs);
+  return takesMs(quota * (everyMs / divisor), amount, everyMs, divisor);
+}
+
+/** What a state lacks after its last charge, in its own parts. */
+function missingIn(plan: Plan, cells: Cells, at: number, kind: BucketKind): number {
+  const level = cells[at + LEVEL] as number;
+  return kind === "queue" ? level : fullAt(plan, cells, at) - level;
+}
+
+/** When the state's own bucket is full, or its queue empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead. */
+export function endOf(plan: Plan, cells: Cells, at: number, nowMs: number, kind: BucketKind): number {
+  // No plan takes longer than ten years, or than this plan, to fill. So no stored number makes a key wait for longer.
+  const longestMs = Math.max(plan.spanMs, longestDebtMs);
+  if (cells[at + QUOTA] === 0 || takesAt(plan, cells, at, fullAt(plan, cells, at)) > longestMs) return Number.NEGATIVE_INFINITY;
+  const time = cells[at + TIME] as number;
+  if (time > nowMs && time - nowMs > spanAt(plan, cells, at)) return Number.NEGATIVE_INFINITY;
+  return time + takesAt(plan, cells, at, missingIn(plan, cells, at, kind));
+}
+
+/** What a state lacks at `nowMs`, in the plan's own parts, rounded up. */
+export function missingAt(plan: Plan, cells: Cells, at: number, nowMs: number, kind: BucketKind): number {
+  const level = converted(cells[at + LEVEL] as number, unitAt(plan, cells, at), plan.unit, kind);
+  const gained = Math.max(nowMs - (cells[at + TIME] as number), 0) * plan.flow;
+  // A product above 2^53 is rounded, but then nothing is missing in any case.
+  return Math.max((kind === "queue" ? level : plan.full - level) - gained, 0);
+}
+
+/** Levels are rounded down, and backlogs up. */
+function converted(parts: number, from: number, to: number, kind: BucketKind): number {
+  return kind === "bucket" || from === to ? rescale(parts, from, to) : -rescale(-parts, from, to);
+}
+
+/**
+ * Writes what is missing, in the plan's own parts, and the numbers of the plan that charges: the largest of each, or the plan's own if it
+ * begins the state.
+ */
+export function keep(plan: Plan, cells: Cells, at: number, missing: number, time: number, begins: boolean, kind: BucketKind): void {
+  const amount = plan.flow * plan.divisor;
+  if (begins || (cells[at + QUOTA] as number) < plan.quota) cells[at + QUOTA] = plan.quota;
+  if (begins || (cells[at + AMOUNT] as number) < amount) cells[at + AMOUNT] = amount;
+  cells[at + LEVEL] = converted(kind === "queue" ? missing : plan.full - missing, plan.unit, unitAt(plan, cells, at), kind);
+  cells[at + TIME] = time;
+}
+
+/** Charges up to `change` units now, even into debt. Returns how many. The state has its own parts, so the change is the same for every plan. */
+export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, change: number, kind: BucketKind): number {
+  if (nowMs >= endOf(plan, cells, at, nowMs, kind)) keep(plan, cells, at, 0, nowMs, true, kind);
+  const unit = unitAt(plan, cells, at);
+  const time = cells[at + TIME] as number;
+  // What flows until now comes before the debt. Otherwise a faster plan could pay the debt with what a full bucket lost.
+  const gained = nowMs > time ? rescale((nowMs - time) * plan.flow, plan.unit, unit) : 0;
+  const missing = Math.max(missingIn(plan, cells, at, kind) - gained, 0);
+  const most = mostMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unit);
+  const units = Math.max(Math.min(change, Math.floor((most - missing) / unit)), 0);
+  if (units === 0) return 0;
+  const charged = missing + units * unit;
+  cells[at + LEVEL] = kind === "queue" ? charged : fullAt(plan, cells, at) - charged;
+  cells[at + TIME] = Math.max(nowMs, time);
+  return units;
+}
+
+/** The parts of this plan that arrive each millisecond at the fastest rate of the plans that charged the state. */
+function fastestFlow(plan: Plan, cells: Cells, at: number): number {
+  return Math.max(plan.flow, Math.ceil((cells[at + AMOUNT] as number) / plan.divisor));
+}
 
 /** The policy of a smooth bucket. In debt, the level of the state is negative. */
 type SmoothPolicy = PolicyBase & Rate;
 
-/** When the state's own bucket is full. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead of the clock. */
-function endOf(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  if (cells[at + QUOTA] === 0 || !isCredible(policy, cells, at)) return Number.NEGATIVE_INFINITY;
-  const time = cells[at + TIME] as number;
-  if (time > nowMs && time - nowMs > spanAt(policy, cells, at)) return Number.NEGATIVE_INFINITY;
-  return time + takesAt(policy, cells, at, fullAt(policy, cells, at) - (cells[at + LEVEL] as number));
-}
-
-/** A state's level at `nowMs` in the policy's own parts. */
-function levelAt(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  const level = rescale(cells[at + LEVEL] as number, unitAt(policy, cells, at), policy.unit);
-  return risen(level, cells[at + TIME] as number, nowMs, policy.flow, policy.full);
-}
-
-/** A level of `time` at `nowMs`. */
-function risen(level: number, time: number, nowMs: number, flow: number, full: number): number {
-  if (level >= full) return full;
-  // A product above 2^53 is rounded, but it fills the bucket in any case.
-  const gained = nowMs > time ? (nowMs - time) * flow : 0;
-  return gained >= full - level ? full : level + gained;
+function refund(policy: SmoothPolicy, cells: Cells, at: number, atMs: number, chargedAtMs: number, reserved: number, cost: number): number {
+  const { quota, unit } = policy;
+  const parts = unitAt(policy, cells, at);
+  const missing = missingAt(policy, cells, at, atMs, "bucket");
+  const due = given(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastestFlow(policy, cells, at));
+  const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
+  const back = Math.min(rescale(Math.min(due, missing), unit, parts), room);
+  if (back === 0) return 0;
+  (cells[at + LEVEL] as number) += back;
+  // A full bucket has no state.
+  if (endOf(policy, cells, at, atMs, "bucket") <= atMs) cells.fill(0, at, at + bucketCells.length);
+  return -back / parts;
 }
 
 /** The smooth token bucket and GCRA are one algorithm in two notations. */
@@ -59,16 +203,21 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     const time = cells[at + TIME] as number;
     // If no other plan charges the key, the state ends when this plan's bucket is full.
     const own = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
-    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs, "bucket");
     let level = full;
-    if (shared) level = levelAt(limit.policy, cells, at, nowMs);
-    else if (own && time - nowMs <= spanMs) level = risen(cells[at + LEVEL] as number, time, nowMs, flow, full);
+    if (shared) level = full - missingAt(limit.policy, cells, at, nowMs, "bucket");
+    else if (own && time - nowMs <= spanMs) {
+      const kept = cells[at + LEVEL] as number;
+      const gained = nowMs > time ? (nowMs - time) * flow : 0;
+      // A product above 2^53 is rounded, but it fills the bucket in any case.
+      if (gained < full - kept) level = kept + gained;
+    }
     const atMs = time > nowMs && (shared || level < full) ? time : nowMs;
     const allowed = cost <= quota && cost * unit <= level;
     if (allowed && commit) {
       level -= cost * unit;
       if (shared) {
-        keep(limit.policy, cells, at, level, atMs, false);
+        keep(limit.policy, cells, at, full - level, atMs, false, "bucket");
       } else {
         cells[at + LEVEL] = level;
         cells[at + TIME] = atMs;
@@ -80,7 +229,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     if (level < full) {
       fullAtMs = atMs + Math.ceil((full - level) / flow);
       // The state may end before this plan's bucket would be full.
-      if (shared) fullAtMs = Math.min(fullAtMs, endOf(limit.policy, cells, at, nowMs));
+      if (shared) fullAtMs = Math.min(fullAtMs, endOf(limit.policy, cells, at, nowMs, "bucket"));
     }
     const remaining = level < 0 ? 0 : Math.floor(level / unit);
     let retryAfterMs = 0;
@@ -90,52 +239,16 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const exists = nowMs < endOf(policy, cells, at, nowMs);
+    if (cost > reserved) return chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost), "bucket");
     const time = cells[at + TIME] as number;
-    if (cost <= reserved) {
-      // A charge later than the last one belongs to a state that a clock jump has ended.
-      if (!exists || chargedAtMs > time) return 0;
-      return refund(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
-    }
-    // The state has its own parts, so the change is the same for every plan.
-    if (!exists) keep(policy, cells, at, policy.full, nowMs, true);
-    const parts = unitAt(policy, cells, at);
-    const full = fullAt(policy, cells, at);
-    // The bucket fills until now before the debt is added. Otherwise a faster plan could pay the debt with what a full bucket lost.
-    const level = Math.min((cells[at + LEVEL] as number) + flowed(policy, parts, cells[at + TIME] as number, nowMs), full);
-    const missing = full - level;
-    const room = Math.floor((deepestAt(policy, cells, at) - missing) / parts);
-    const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
-    if (units === 0) return 0;
-    cells[at + LEVEL] = level - units * parts;
-    cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
-    return units;
+    // A charge later than the last one belongs to a state that a clock jump has ended.
+    if (chargedAtMs > time || nowMs >= endOf(policy, cells, at, nowMs, "bucket")) return 0;
+    return refund(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
   },
 
   view(policy, cells, at, nowMs) {
-    if (nowMs >= endOf(policy, cells, at, nowMs)) return emptyView;
-    const level = levelAt(policy, cells, at, nowMs);
-    return level < policy.full ? { kind: "bucket", level: level / policy.unit, capacity: policy.quota } : emptyView;
+    const { full, unit, quota } = policy;
+    const missing = nowMs < endOf(policy, cells, at, nowMs, "bucket") ? missingAt(policy, cells, at, nowMs, "bucket") : 0;
+    return missing === 0 ? emptyView : { kind: "bucket", level: (full - missing) / unit, capacity: quota };
   },
 };
-
-function refund(policy: SmoothPolicy, cells: Cells, at: number, atMs: number, chargedAtMs: number, reserved: number, cost: number): number {
-  const { quota, unit, full } = policy;
-  const parts = unitAt(policy, cells, at);
-  const missing = full - levelAt(policy, cells, at, atMs);
-  const due = given(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastestFlow(policy, cells, at));
-  const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
-  const back = Math.min(rescale(Math.min(due, missing), unit, parts), room);
-  if (back === 0) return 0;
-  (cells[at + LEVEL] as number) += back;
-  // A full bucket has no state.
-  if (endOf(policy, cells, at, atMs) <= atMs) cells.fill(0, at, at + bucketCells.length);
-  return -back / parts;
-}
-
-/** Writes a level in the policy's own parts. */
-function keep(policy: SmoothPolicy, cells: Cells, at: number, level: number, time: number, begins: boolean): void {
-  note(policy, cells, at, begins);
-  cells[at + LEVEL] = rescale(level, policy.unit, unitAt(policy, cells, at));
-  cells[at + TIME] = time;
-}

@@ -1,4 +1,4 @@
-import { getOrMake } from "../support/get-or-make.js";
+import { getOrMake } from "../support/maps.js";
 import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
 import { MadeDecision } from "./decision.js";
 import {
@@ -8,12 +8,12 @@ import {
   endOf,
   HEAD,
   heldCells,
-  heldFrom,
   hold,
   mostHeld,
   release,
   unitsBefore,
-  unitsOf,
+  unitsFrom,
+  viewOfHeld,
 } from "./held-units.js";
 
 const made = new Map<object, object>();
@@ -68,7 +68,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       const atMs = timeOf(cells, at, nowMs, longestMs);
       let count = countOf(cells, at);
       let first = atMs === undefined ? count : endedAt(cells, at, atMs);
-      let held = first === count ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
+      let held = unitsFrom(cells, at, first);
       let seen = inner.decide(limit, cells, behind(cells, at), nowMs, held + cost, false);
       const isFull = forMs > 0 && count - first >= mostHeld;
       const allowed = seen.allowed && !isFull;
@@ -126,9 +126,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
     view(policy, cells, at, nowMs) {
       const used = inner.view(policy, cells, behind(cells, at), nowMs);
       const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
-      const held = atMs === undefined ? [] : heldFrom(cells, at, endedAt(cells, at, atMs));
-      if (held.length === 0) return used;
-      return { kind: "held", limit: policy.quota, held, total: held.reduce((sum, { units }) => sum + units, 0), used };
+      return atMs === undefined ? used : viewOfHeld(cells, at, endedAt(cells, at, atMs), policy.quota, used);
     },
   };
 }

@@ -1,13 +1,10 @@
-import type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "../algorithms/algorithm.js";
+import { type Algorithm, type BlockKind, type Cells, emptyView, type KeyBlock, type PolicyBase } from "../algorithms/algorithm.js";
 import { MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import { emptyView } from "../algorithms/state-view.js";
 import { maxDurationMs } from "../support/duration.js";
-import type { Decision } from "./decision.js";
-import type { Limit } from "./limit.js";
+import type { Decision, Limit } from "./decision.js";
 import type { Blocked, Until } from "./store.js";
 
-/** A rejection because the key is blocked or banned. */
 class BlockedDecision extends MadeDecision<Policy> {
   declare readonly blocked: KeyBlock;
   readonly #unblocked: Decision;

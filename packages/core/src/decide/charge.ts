@@ -1,6 +1,5 @@
 import type { Cells, Charge } from "../algorithms/algorithm.js";
-import type { Decision } from "./decision.js";
-import type { Limit } from "./limit.js";
+import type { Decision, Limit } from "./decision.js";
 
 /**
  * For stores: whether a decision that was just committed began a new state, because the old one had ended or a clock's step had made

@@ -1,7 +1,58 @@
-import type { DecisionUnder, Settler } from "../algorithms/algorithm.js";
+import type { DecisionUnder, Limit as LimitUnder, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged, copyWith, join } from "../algorithms/decision.js";
-import type { Policy } from "../algorithms/registry.js";
-import type { Check, Limit } from "./limit.js";
+import { algorithmOf, type Policy } from "../algorithms/registry.js";
+import { conflict, wrongOption } from "../support/errors.js";
+
+export type Limit = LimitUnder<Policy>;
+
+/** One limit that a request must pass. */
+export interface Check {
+  readonly limit: Limit;
+  /** The key, as `encodeKey` writes it: any string, of any length. */
+  readonly key: string;
+  /** A whole number of at least 1. */
+  readonly cost: number;
+  /** A shadow limit is counted but never rejects the request. */
+  readonly shadow?: boolean;
+  /** A limit that may reject the request but is never charged. */
+  readonly dryRun?: boolean;
+}
+
+export function createLimit(name: string, policy: Policy, lease?: boolean): Limit {
+  return Object.freeze({ name, policy, algorithm: algorithmOf(policy), lease });
+}
+
+/**
+ * Why units of a policy can never be leased; undefined if they can. A queue gives each request its own delay, and a log with `countRejected`
+ * must see each rejection.
+ */
+export function whyNoLease(policy: Policy): string | undefined {
+  const { delays, countsRejected } = algorithmOf(policy);
+  if (policy.holdMs !== undefined) return "units that come back are to be had by every process at once";
+  if (delays) return "a leakyBucket gives each request its place in the queue";
+  return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
+}
+
+/** Checks the option `lease` of a limit. @throws FloodgateError if it is not a boolean, or is true for a policy whose units cannot be leased. */
+export function checkLease(where: string, lease: unknown, policies: readonly Policy[]): boolean | undefined {
+  if (lease === undefined || lease === false) return lease;
+  if (lease !== true) {
+    const write = "lease: true. How long a lease lives is an option of the store: redisStore(redis, { lease: { lifeMs: 200 } })";
+    throw wrongOption(where, "lease", "true or false", lease, write);
+  }
+  const why = policies.map(whyNoLease).find((reason) => reason !== undefined);
+  if (why === undefined) return true;
+  throw conflict(`${where}: \`lease: true\` takes units ahead of requests, but ${why}. Leave \`lease\` out, or use another policy.`, [
+    "lease",
+  ]);
+}
+
+/** Names appear in headers, Redis keys and metrics, so they must be printable ASCII. */
+export function checkName(where: string, name: unknown): string {
+  if (typeof name === "string" && /^[\x20-\x7e]{1,128}$/.test(name)) return name;
+  const must = "1 to 128 printable ASCII characters (it appears in the response headers)";
+  throw wrongOption(where, "name", must, name, 'name: "api"', []);
+}
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */
 export interface Decision extends DecisionUnder<Policy> {
@@ -24,11 +75,6 @@ export function passesAll(checks: readonly Pick<Check, "shadow">[], decisions: r
     if (checks[i]?.shadow !== true && decisions[i]?.allowed !== true) return false;
   }
   return true;
-}
-
-/** The combined decision of a single check. */
-export function combinedOf({ shadow }: Pick<Check, "shadow">, decision: Decision): CombinedDecision {
-  return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
 }
 
 /**

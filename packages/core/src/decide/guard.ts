@@ -1,9 +1,9 @@
 import type { BlockKind, Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
+import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
-import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
-import type { Check, Limit } from "./limit.js";
+import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "./decision.js";
 import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
 
 /**
@@ -21,18 +21,21 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   readonly fallback: Fallback | undefined;
   /** Decides a request under its limits in one atomic step: all that allow are charged, or none is. A single one is decided as by `consume`. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
-  settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
+  settle(limit: Limit, key: string, charge: Charge, cost: number): Promised<number>;
   /** Records usage that has happened: see `Limiter.charge`. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M>;
-  /** Sends the breaker's events to `onEvent` until `close`. Call it when setup has succeeded: a failed setup never calls `close`. */
-  listen(): void;
-  /** Stops the breaker's events. */
-  close(): void;
   /** Waits for a promise, at most `timeoutMs`. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
 }
 
-/** A store that decides in place of another one. */
+/** A guard, for the limiter or middleware that has made it. */
+export interface OwnGuard<M extends Mode = Mode> extends Guard<M> {
+  /** Sends the breaker's events to `onEvent` until `close`. Call it when setup has succeeded: a failed setup never calls `close`. */
+  listen(): void;
+  /** Stops the breaker's events, and gives back what was charged ahead. */
+  close(): void;
+}
+
 export interface Fallback {
   /** Identity of its data. */
   readonly scope: object;
@@ -41,7 +44,7 @@ export interface Fallback {
 /**
  * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.
  */
-export class DirectGuard implements Guard<"sync"> {
+export class DirectGuard implements OwnGuard<"sync"> {
   readonly mode = "sync";
   readonly scope: object;
   readonly dataId: string | undefined;
@@ -61,9 +64,11 @@ export class DirectGuard implements Guard<"sync"> {
   }
 
   decide(checks: readonly Check[]): CombinedDecision {
-    const first = checks[0] as Check;
-    if (checks.length > 1 || first.dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
-    return combinedOf(first, this.consume(first.limit, first.key, first.cost));
+    const { limit, key, cost, shadow, dryRun } = checks[0] as Check;
+    if (checks.length > 1 || dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
+    const made = this.#store.consume(limit, key, cost);
+    const decision = made.allowed ? charged(made, limit, key, this) : asOwn(made);
+    return { allowed: made.allowed || shadow === true, decision, all: [decision] };
   }
 
   peek(limit: Limit, key: string): Decision {

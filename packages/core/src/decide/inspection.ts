@@ -1,10 +1,8 @@
-import type { Cells } from "../algorithms/algorithm.js";
+import type { Cells, StateView } from "../algorithms/algorithm.js";
 import { asOwn } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { StateView } from "../algorithms/state-view.js";
 import { blockCells, blockedDecision, blocksIn, keyBlockIn } from "./blocks.js";
-import type { Decision } from "./decision.js";
-import type { Limit } from "./limit.js";
+import type { Decision, Limit } from "./decision.js";
 import type { Inspection, Until } from "./store.js";
 
 /** What a limiter knows of a key: its state under each policy, and its block and ban. */

@@ -1,9 +1,7 @@
-import type { BlockKind, Charge } from "../algorithms/algorithm.js";
-import type { StateView } from "../algorithms/state-view.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import type { BlockKind, Charge, StateView } from "../algorithms/algorithm.js";
+import { invalidOption, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
-import type { Decision } from "./decision.js";
-import type { Check, Limit } from "./limit.js";
+import type { Check, Decision, Limit } from "./decision.js";
 
 /** Whether a store returns values or promises. Its limiters do the same. */
 export type Mode = "sync" | "async";
@@ -148,18 +146,15 @@ export function scopeOf(store: Store): object {
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
   const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
-  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
-    at: ["store"],
-  });
+  throw invalidOption(`${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, ["store"]);
 }
 
 /** The store of a limit with slots. @throws FloodgateError if it cannot renew them. */
 export function renewingStore<M extends Mode>(store: Store<M>): Store<M> & Required<Pick<Store<M>, "renew">> {
   if (store.renew !== undefined) return store as Store<M> & Required<Pick<Store<M>, "renew">>;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     "`concurrency` needs a store that renews the slots of requests in flight, but the `store` has no method `renew`. Write store: memoryStore(), or redisStore(new Redis(...)).",
-    { at: ["store"] },
+    ["store"],
   );
 }
 

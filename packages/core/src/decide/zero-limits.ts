@@ -1,12 +1,9 @@
-import type { BlockKind, Charge } from "../algorithms/algorithm.js";
+import { type BlockKind, type Charge, emptyView } from "../algorithms/algorithm.js";
 import { copyWith, MadeDecision } from "../algorithms/decision.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
-import { emptyView } from "../algorithms/state-view.js";
-import { andThen } from "../support/promises.js";
-import { type CombinedDecision, combine, type Decision } from "./decision.js";
+import { andThen, type Promised } from "../support/promises.js";
+import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit } from "./decision.js";
 import type { Guard } from "./guard.js";
-import type { Check } from "./limit.js";
-import { createLimit, type Limit } from "./limit.js";
 import type { Answer, Blocked, Decided, Inspection, Mode } from "./store.js";
 
 /** Whether a limit is 0, a kill switch: it rejects every request without asking the store. */
@@ -67,7 +64,7 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
     }) as Answer<Inspection, M>;
   }
 
-  settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number> {
+  settle(limit: Limit, key: string, charge: Charge, cost: number): Promised<number> {
     return this.#guard.settle(limit, key, charge, cost);
   }
 
@@ -91,19 +88,10 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
     return this.#guard.atMost(timeoutMs, pending);
   }
-
-  listen(): void {
-    this.#guard.listen();
-  }
-
-  close(): void {
-    this.#guard.close();
-  }
 }
 
 const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
 
-/** The decision of a limit of 0. No wait helps. */
 function zeroDecision(limit: Limit, cost: number): Decision {
   const never = Number.POSITIVE_INFINITY;
   return new MadeDecision(limit, cost, {

@@ -2,9 +2,8 @@ import { hasCharge } from "../algorithms/decision.js";
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import type { Mode } from "../decide/store.js";
 import { steadyMs } from "../support/runtime.js";
-import type { DecisionEvent, EventListener, RequestEvent, RequestResult } from "./events.js";
+import type { DecisionEvent, DecisionResult, EventListener, RequestEvent, RequestResult } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
-import { decidingOf, rankOf, resultOf } from "./results.js";
 
 /** The request whose event listeners are being told. Module state costs less than a field of each event. */
 let told: RequestPass | undefined;
@@ -106,7 +105,6 @@ export function emitRequest(
   listener(event);
 }
 
-/** The event of one decision. */
 export function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {
   const charged = hasCharge(decision) ? decision.cost : 0;
   return { type: eventType(decision, shadow), name: decision.name, key, decision, shadow, charged, storeMs };
@@ -116,4 +114,44 @@ function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {
   if (decision.degraded) return "degraded";
   if (!decision.allowed) return shadow ? "shadow-limited" : "limited";
   return decision.delayMs > 0 ? "delayed" : "allowed";
+}
+
+/** The results of requests that pass. A request that several middlewares decided has the first of theirs. */
+const passing: readonly unknown[] = ["failed-open", "fallback-allowed", "delayed", "allowed", "exempt", "skipped", "uncounted"];
+
+/** Lower for a result that outweighs others of the same request; below 0 for a rejection. */
+export function rankOf(result: RequestResult): number {
+  return passing.indexOf(result);
+}
+
+/** Whether a request with this result was rejected. */
+export function isRejection(result: RequestResult | DecisionResult): boolean {
+  return result !== "shadow-limited" && rankOf(result) < 0;
+}
+
+/** What a decision means for its request, in a word: for metrics, dashboards and logs. */
+export function resultOf({ decision, shadow }: Pick<DecisionEvent, "decision" | "shadow">): DecisionResult {
+  const { allowed, degraded, degradedBy, blocked } = decision;
+  if (degraded && degradedBy !== "fallback") return allowed || shadow ? "failed-open" : "failed-closed";
+  if (!allowed) {
+    if (shadow) return "shadow-limited";
+    if (degraded) return "fallback-limited";
+    return blocked === undefined ? "limited" : blocked.kind === "ban" ? "banned" : "blocked";
+  }
+  if (degraded) return "fallback-allowed";
+  return decision.delayMs > 0 ? "delayed" : "allowed";
+}
+
+/** The decision that decided a request. A shadow rule never does, unless there are only shadow rules. */
+export function decidingOf(
+  checks: readonly { readonly shadow?: boolean }[],
+  { allowed, decision, all }: { readonly allowed: boolean; readonly decision: Decision; readonly all: readonly Decision[] },
+): Decision {
+  if (!allowed) return decision;
+  let deciding = decision;
+  for (let i = 0; i < all.length; i++) {
+    const other = all[i] as Decision;
+    if (checks[i]?.shadow !== true && (other.degraded || (other.delayMs > 0 && !deciding.degraded))) deciding = other;
+  }
+  return deciding;
 }

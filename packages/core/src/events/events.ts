@@ -148,17 +148,9 @@ export interface EvictionEvent {
   readonly key: string;
 }
 
-/** A refund by response status failed. The response has been sent, so this event is the only report. */
-export interface RefundFailedEvent {
-  readonly type: "refund-failed";
-  readonly name?: string;
-  readonly key?: string;
-  readonly error: unknown;
-}
-
-/** A settlement failed. The response has been sent, so this event is the only report. */
-export interface SettleFailedEvent {
-  readonly type: "settle-failed";
+/** A refund by response status or a settlement failed. The response has been sent, so this event is the only report. */
+export interface ChangeFailedEvent {
+  readonly type: "refund-failed" | "settle-failed";
   readonly name?: string;
   readonly key?: string;
   readonly error: unknown;
@@ -277,8 +269,7 @@ export type FloodgateEvent =
   | RefundEvent
   | SettleEvent
   | ChargeEvent
-  | RefundFailedEvent
-  | SettleFailedEvent
+  | ChangeFailedEvent
   | SlotLostEvent
   | LeaseEvent
   | EvictionEvent

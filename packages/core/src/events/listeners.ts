@@ -1,9 +1,8 @@
-import { FloodgateError, reasonOf, shown } from "../support/errors.js";
+import { invalidOption, reasonOf, shown } from "../support/errors.js";
 import { isPromise } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 import type { EventListener, FloodgateEvent, WarningCode } from "./events.js";
 
-/** The wrappers of listeners. */
 const wrappers = new WeakMap<EventListener, EventListener>();
 
 /** Wraps a listener so that its errors fail no request; the first one is logged. The same listener returns the same wrapper. */
@@ -72,10 +71,7 @@ const joined = new WeakMap<EventListener, EventListener>();
  */
 export function observe(listener: EventListener): () => void {
   if (typeof listener !== "function") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `observe takes a function, but was given ${shown(listener)}. Write observe((event) => console.log(event)).`,
-    );
+    throw invalidOption(`observe takes a function, but was given ${shown(listener)}. Write observe((event) => console.log(event)).`);
   }
   const observer = { listener: listenerOf(listener) };
   observers.add(observer);

@@ -26,16 +26,6 @@ function tick(): void {
   tickedMs = nowMs;
 }
 
-function watch(): void {
-  tick();
-  watchers++;
-}
-
-function unwatch(): void {
-  tick();
-  watchers--;
-}
-
 /** A pending operation with a deadline. */
 export interface Waiter {
   /** The deadline by the running clock (`unblockedMs`), which stops while the event loop is blocked. It may be extended. */
@@ -111,8 +101,10 @@ export class Deadlines {
     const nowMs = steadyMs();
     const inMs = Math.max(0, Math.ceil(Math.min(tickMs, this.#dueMs - unblockedMs(nowMs))));
     if (nowMs + inMs >= this.#firesMs) return;
-    if (this.#firesMs === Number.POSITIVE_INFINITY) watch();
-    else stopTimer(this.#timer);
+    if (this.#firesMs === Number.POSITIVE_INFINITY) {
+      tick();
+      watchers++;
+    } else stopTimer(this.#timer);
     this.#firesMs = nowMs + inMs;
     this.#timer = startTimer(() => this.#tick(), inMs);
   }
@@ -132,7 +124,8 @@ export class Deadlines {
     }
     this.#firesMs = Number.POSITIVE_INFINITY;
     if (this.#waiting.length > over.length) this.#arm();
-    unwatch();
+    tick();
+    watchers--;
   }
 
   #giveUp(over: readonly Waiter[]): void {

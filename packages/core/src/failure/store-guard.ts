@@ -1,14 +1,15 @@
 import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import { nothingReserved } from "../decide/charge.js";
-import { type CombinedDecision, combine, combinedOf, type Decision } from "../decide/decision.js";
-import { DirectGuard, type Fallback, type Guard } from "../decide/guard.js";
-import type { Check, Limit } from "../decide/limit.js";
+import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "../decide/decision.js";
+import { DirectGuard, type OwnGuard } from "../decide/guard.js";
 import {
   type Answer,
   type Blocked,
+  checkStore,
   type Decided,
   type Inspection,
+  isRedisClient,
   type Mode,
   renewingStore,
   type Store,
@@ -16,25 +17,52 @@ import {
 } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, listenerOf } from "../events/listeners.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
+import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
-import type { Circuit } from "./breaker.js";
-import { type Breakers, breakersOf } from "./breakers.js";
+import { type Breakers, breakersOf, type Circuit } from "./breaker.js";
 import { Deadlines, latestMs, msUntil, unblockedMs } from "./deadlines.js";
-import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
-import { type DeadlineStore, type FallbackStore, type FallbackUser, NoFallback } from "./fallback-store.js";
-import { LocalFallback } from "./local-fallback.js";
+import { type DeadlineStore, type FallbackStore, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
+
+/** A store in this process that decides while the main store is down. */
+export interface Fallback {
+  readonly store: Store<"sync">;
+  /** The part of each limit that this process may use: `1 / n` for n processes. Default 1. */
+  readonly share?: number;
+}
+
+/**
+ * What happens to a request that the store cannot decide: `"allow"` lets it pass, `"deny"` answers 503, and a fallback store decides by
+ * itself. A fallback store must be synchronous, like `memoryStore()`.
+ */
+export type OnStoreError = "allow" | "deny" | Store<"sync"> | Fallback;
+
+/** The options of limiters and middlewares for a store that fails. */
+export interface FailureOptions {
+  /**
+   * The maximum time of a decision in milliseconds, for asynchronous stores. Default 100. Time in which the event loop of this process is
+   * blocked does not count, up to 10 seconds for each decision.
+   */
+  timeoutMs?: number;
+  /**
+   * What happens to a request that the store cannot decide. Default `"allow"`. Without this option, an error of a synchronous store is an
+   * error of the request.
+   */
+  onStoreError?: OnStoreError;
+}
+
+export const failureOptionNames: readonly string[] = ["timeoutMs", "onStoreError"];
 
 /**
  * The guard of a store that may fail: calls it with a deadline and a circuit breaker. If the store fails, or does not answer within
  * `timeoutMs`, the fallback decides. Refunds, settlements, resets and inspections are not decisions: they ignore the breaker, and fail if
  * the store fails.
  */
-export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
+export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   readonly mode: M;
   readonly scope: object;
   readonly dataId: string | undefined;
-  readonly fallback: Fallback | undefined;
+  readonly fallback: LocalFallback | undefined;
   readonly #store: Store<M>;
   readonly timeoutMs: number;
   readonly #breakers: Breakers;
@@ -79,8 +107,11 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
     const first = checks[0] as Check;
     if (checks.length > 1 || first.dryRun === true) return this.#call(deciding, checks);
-    const decided = this.#call(consuming, first);
-    return andThen<Decision, CombinedDecision>(decided, (decision) => combinedOf(first, decision)) as Decided<CombinedDecision, M>;
+    return andThen<Decision, CombinedDecision>(this.#call(consuming, first), (decision) => ({
+      allowed: decision.allowed || first.shadow === true,
+      decision,
+      all: [decision],
+    })) as Decided<CombinedDecision, M>;
   }
 
   peek(limit: Limit, key: string): Decided<Decision, M> {
@@ -100,9 +131,9 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     return this.#inTime(renewingStore(this.#store).renew(limit, key, charge, this.timeoutMs));
   }
 
-  settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): Answer<number, M> {
+  settleInTime(settle: (store: DeadlineStore) => Promised<number>): Answer<number, M> {
     const store = this.#withDeadline(unblockedMs() + this.timeoutMs);
-    const settled = (): number | PromiseLike<number> => this.#bounded(settle(store));
+    const settled = (): Promised<number> => this.#bounded(settle(store));
     return (this.mode === "sync" ? settled() : new Promise((resolve) => resolve(settled()))) as Answer<number, M>;
   }
 
@@ -153,7 +184,10 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     made: Made,
     isCached: boolean,
   ): Result {
-    if (!call.isAnswer(made)) return this.#fail(call, of, circuit, period, wrongAnswer(made));
+    if (!call.isAnswer(made)) {
+      const message = `The store answered ${shown(made)}, which is not a decision. Run the suite of @floodgate/conformance on it.`;
+      return this.#fail(call, of, circuit, period, new FloodgateError("FLOODGATE_STORE_FAULT", message));
+    }
     if (isCached) circuit.unused(period);
     else circuit.succeeded(period);
     return call.finish(made, of, this);
@@ -214,7 +248,10 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
         deadlineMs: unblockedMs() + timeoutMs,
         latestMs: latestMs(timeoutMs),
         place: -1,
-        expire: () => reject(timeoutError(this.timeoutMs)),
+        expire: () => {
+          const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
+          reject(new FloodgateError("FLOODGATE_STORE_TIMEOUT", message));
+        },
       };
       this.#deadlines.add(waiter);
       const settle =
@@ -244,7 +281,6 @@ type Checks = Check | readonly Check[];
 /** A call of the store that a fallback can answer. Constants, because closures for each step of each call would cost more. */
 interface StoreCall<Of extends Checks, Made, Result> {
   ask(store: Store, of: Of, timeoutMs: number): Promised<Made>;
-  /** Whether the answer of a third-party store is one at all. */
   isAnswer(answer: unknown): boolean;
   finish(made: Made, of: Of, guard: FallbackUser): Result;
   fallBack(fallbackStore: FallbackStore, of: Of, guard: FallbackUser): Result;
@@ -278,24 +314,49 @@ const charging: StoreCall<Check, number, number> = {
   fallBack: (fallbackStore, { limit, key, cost }) => fallbackStore.charge(limit, key, cost),
 };
 
-function timeoutError(timeoutMs: number): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_STORE_TIMEOUT",
-    `The store did not answer within ${timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`,
-  );
-}
-
 /** Whether the answer of a third-party store is a decision at all. */
 function isDecision(answer: unknown): boolean {
   const { allowed, policy } = (answer ?? {}) as { readonly allowed?: unknown; readonly policy?: unknown };
   return typeof allowed === "boolean" && typeof policy === "object";
 }
 
-function wrongAnswer(answer: unknown): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_STORE_FAULT",
-    `The store answered ${shown(answer)}, which is not a decision. Run the suite of @floodgate/conformance on it.`,
-  );
+/** @throws FloodgateError if the timeout is invalid, or too long for a timer. */
+function checkTimeout(where: string, timeoutMs: number | undefined): number {
+  if (timeoutMs === undefined) return 100;
+  if (wholeNumber(where, "timeoutMs", timeoutMs) < 2 ** 31) return timeoutMs;
+  throw wrongOption(where, "timeoutMs", "less than 2^31 (a timer holds no more)", timeoutMs, "timeoutMs: 100");
+}
+
+type FailureMode = "allow" | "deny" | { readonly store: Store<"sync">; readonly processes: number };
+
+function checkOnStoreError(where: string, option: OnStoreError | undefined, failing: Store): FailureMode {
+  if (option === undefined || option === "allow") return "allow";
+  if (option === "deny") return "deny";
+  const what = `${where}: onStoreError`;
+  if (typeof option !== "object" || option === null) {
+    // An address may hold a password.
+    const given = typeof option === "string" && /[:@]/.test(option) ? "an address" : shown(option);
+    throw invalidOption(
+      `${where}: \`onStoreError\` must be "allow", "deny" or a store that answers at once, but was ${given}.${didYouMean(option, ["allow", "deny"]) || " Write onStoreError: memoryStore()."}`,
+    );
+  }
+  if ("consume" in option || isRedisClient(option)) return { store: checkFallback(what, option as Store<"sync">, failing), processes: 1 };
+  checkOptions(what, option, ["store", "share"], "onStoreError: { store: memoryStore(), share: 1 / 4 }");
+  return { store: checkFallback(what, option.store, failing), processes: option.share === undefined ? 1 : processesOf(what, option.share) };
+}
+
+function checkFallback(what: string, store: Store<"sync">, failing: Store): Store<"sync"> {
+  if (isRedisClient(store) || checkStore(what, store).mode !== "sync") {
+    throw invalidOption(`${what} takes a store in this process, which answers at once. Write onStoreError: memoryStore().`);
+  }
+  if (scopeOf(store) !== scopeOf(failing)) return store;
+  throw invalidOption(`${what} must be another store than \`store\`. Write onStoreError: memoryStore().`);
+}
+
+function processesOf(what: string, share: unknown): number {
+  const processes = typeof share === "number" ? Math.round(1 / share) : 0;
+  if (processes >= 1 && Math.abs((share as number) * processes - 1) < 1e-9) return processes;
+  throw wrongOption(what, "share", "1 / n for n processes", share, "share: 1 / 4 for four processes", []);
 }
 
 /** Wraps a store for calls. A synchronous store gets no deadline and no breaker unless `onStoreError` is given. */
@@ -303,11 +364,11 @@ export function guardStore<M extends Mode>(
   where: string,
   store: Store<M>,
   options: FailureOptions & { onEvent?: EventListener | undefined },
-): Guard<M> {
+): OwnGuard<M> {
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   const when = checkOnStoreError(where, onStoreError, store);
-  if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as Guard<Mode> as Guard<M>;
+  if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as OwnGuard<Mode> as OwnGuard<M>;
   const breakers = breakersOf(store);
   const fallbackStore =
     typeof when === "string" ? new NoFallback(when === "allow", breakers) : LocalFallback.of(when.store, when.processes, breakers);

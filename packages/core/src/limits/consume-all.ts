@@ -1,11 +1,11 @@
-import type { CombinedDecision, Decision } from "../decide/decision.js";
-import type { Check } from "../decide/limit.js";
+import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { emitDecided, emitEach, timeOfAsking } from "../events/decision-events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
 import { andThen } from "../support/promises.js";
 import type { Key } from "./key.js";
 import { checkConsumedKey, checkCost, type Limiter, type NamedLimiter, promisedBy } from "./limiter.js";
@@ -32,38 +32,37 @@ export interface LimiterCheck<M extends Mode> {
  * @throws FloodgateError if the limiters have different stores, or one appears twice with the same key.
  */
 export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
-  const first = checks[0]?.limiter;
-  if (first === undefined) {
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
-  }
-  const list = checks.map(({ limiter, key, cost, hold }, index): Check => {
-    if (scopeOf(limiter.store) !== scopeOf(first.store)) {
+  checkList(checks);
+  const first = (checks as readonly [LimiterCheck<M>])[0].limiter;
+  const scope = scopeOf(first.store);
+  const list: Check[] = [];
+  let listens = false;
+  let hasZero = false;
+  for (const { limiter, key, cost, hold } of checks) {
+    if (scopeOf(limiter.store) !== scope) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
         `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
       );
     }
-    const check = {
-      limit: (limiter as NamedLimiter<M>).holding(hold, "consumeAll"),
-      key: limiter.keyText(checkConsumedKey(key)),
-      cost: cost === undefined ? 1 : checkCost(cost),
-    };
-    for (let i = 0; i < index; i++) {
-      const other = checks[i];
-      if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {
-        throw new FloodgateError(
-          "FLOODGATE_DUPLICATE_NAME",
-          `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`,
-        );
-      }
+    const named = limiter as NamedLimiter<M>;
+    const text = named.keyText(checkConsumedKey(key));
+    if (list.some((check) => check.limit.name === limiter.name && check.key === text)) {
+      throw new FloodgateError(
+        "FLOODGATE_DUPLICATE_NAME",
+        `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`,
+      );
     }
-    return check;
-  });
-  const limiters = checks.map(({ limiter }) => limiter as NamedLimiter<M>);
-  const guard = (first as NamedLimiter<M>).guard;
-  const listeners = limiters.map(({ onEvent }) => activeListener(onEvent));
-  const askedMs = listeners.some((listener) => listener !== undefined) ? timeOfAsking(guard) : 0;
-  const deciding = list.some(({ limit }) => isZero(limit)) ? new ZeroLimits(guard).decide(list) : guard.decide(list);
+    const limit = named.holding(hold, "consumeAll");
+    list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost) });
+    if (isZero(limit)) hasZero = true;
+    if (activeListener(named.onEvent) !== undefined) listens = true;
+  }
+  const { guard } = first as NamedLimiter<M>;
+  const askedMs = listens ? timeOfAsking(guard) : 0;
+  const deciding = hasZero ? new ZeroLimits(guard).decide(list) : guard.decide(list);
+  if (!listens) return promisedBy<CombinedDecision, M>(guard.mode, deciding);
+  const listeners = checks.map(({ limiter }) => activeListener((limiter as NamedLimiter<M>).onEvent));
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
     listeners.forEach((listener, i) => {
@@ -73,4 +72,26 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     return whole;
   });
   return promisedBy<CombinedDecision, M>(guard.mode, combined);
+}
+
+const example = "consumeAll([{ limiter, key }])";
+
+/** @throws FloodgateError unless it is an array of at least one check. */
+function checkList(checks: unknown): void {
+  if (!Array.isArray(checks)) {
+    throw invalidOption(`consumeAll takes an array of checks, but was given ${shown(checks)}. Write ${example}.`);
+  }
+  if (checks.length === 0) throw invalidOption(`consumeAll takes at least one check. Write ${example}.`);
+  for (const check of checks) checkShape(check);
+}
+
+/** @throws FloodgateError unless it is a check. A misspelt cost must not take one unit. */
+function checkShape(check: LimiterCheck<Mode> | undefined): void {
+  // Without the arrays that `checkOptions` makes.
+  let isKnown = typeof check === "object" && check !== null;
+  for (const option in check) isKnown &&= option === "limiter" || option === "key" || option === "cost" || option === "hold";
+  if (!isKnown) checkOptions("consumeAll", check, ["limiter", "key", "cost", "hold"], example);
+  const limiter: Partial<NamedLimiter<Mode>> | null | undefined = check?.limiter;
+  if (typeof limiter?.keyText === "function" && limiter.guard !== undefined) return;
+  throw wrongOption("consumeAll", "limiter", "a limiter", limiter, 'limiter: createLimiter({ name: "api", policy, store })');
 }

@@ -1,15 +1,14 @@
 import { heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
-import { checkLease, checkName, createLimit } from "../decide/limit.js";
+import { checkLease, checkName, createLimit } from "../decide/decision.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { emitWarning, listenerOf } from "../events/listeners.js";
-import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
-import { guardStore } from "../failure/store-guard.js";
+import { type FailureOptions, failureOptionNames, guardStore } from "../failure/store-guard.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { shown } from "../support/errors.js";
+import { WeakList } from "../support/maps.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
-import { WeakList } from "../support/weak-list.js";
 import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { type Limiter, NamedLimiter } from "./limiter.js";
 import { claimNames, ownerOf } from "./names.js";

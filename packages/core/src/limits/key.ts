@@ -26,16 +26,13 @@ export class KeyDigest {
   }
 }
 
-/** A key whose secret parts are digests. */
 export type CountedKey = Key | KeyDigest | readonly (KeyPart | KeyDigest | readonly KeyPart[])[];
 
 /** Longer texts are hashed, so that a client cannot choose how much memory a key takes. */
 const longestText = 200;
 
-/** The prefix of `KeyDigest.text`. */
 export const secretPrefix = "secret:";
 
-/** The prefix of the text of a client without a key. */
 const missingKeyPrefix = "missing-key-ip:";
 
 /**
@@ -124,8 +121,20 @@ function bounded(text: string): string {
  * @param depth how many tuples it is a part of.
  */
 export function wholeText(key: unknown, depth = 0): string {
-  if (typeof key === "string") return escaped(key);
-  return Array.isArray(key) ? tupleText(key, depth) : partText(key);
+  switch (typeof key) {
+    case "string":
+      return escaped(key);
+    case "bigint":
+    case "boolean":
+      return String(key);
+    case "number":
+      if (Number.isFinite(key)) return String(key);
+      break;
+    case "object":
+      if (Array.isArray(key)) return tupleText(key, depth);
+      if (key instanceof KeyDigest) return key.text;
+  }
+  throw invalidKey(key, depth);
 }
 
 /** Tuples, hashes, digests and keyless clients begin with "(", "\\", "secret:" or "missing-key-ip:", so such strings are escaped. */
@@ -154,24 +163,10 @@ function tupleText(key: readonly unknown[], depth: number): string {
   return `${text})`;
 }
 
-function partText(part: unknown): string {
-  switch (typeof part) {
-    case "bigint":
-    case "boolean":
-      return String(part);
-    case "number":
-      if (Number.isFinite(part)) return String(part);
-      break;
-    case "object":
-      if (part instanceof KeyDigest) return part.text;
-  }
-  throw invalidKey(part);
-}
-
-function invalidKey(key: unknown): FloodgateError {
+function invalidKey(key: unknown, depth?: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_KEY",
-    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${shown(key)}. Write String(value) if its text identifies the caller; return undefined if there is no key.`,
+    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but ${depth ? "one " : ""}was ${shown(key)}. Write String(value) if its text identifies the caller; return undefined if there is no key.`,
   );
 }
 

@@ -1,29 +1,19 @@
-import { chargeOf, hasCharge } from "../algorithms/decision.js";
+import { asCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Decision } from "../decide/decision.js";
+import type { Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
-import type { Limit } from "../decide/limit.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
 import { emitDecision, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, invalidOption, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import {
-  type ChargeRecord,
-  checkCharge,
-  checkRealCost,
-  recordUsage,
-  settleCharge,
-  settleDecision,
-  tellRefund,
-  tellSettlement,
-} from "./settle.js";
+import { checkCharge, checkRealCost, recordUsage, settleCharge, settleDecision, tellChange } from "./settle.js";
 import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
@@ -177,7 +167,6 @@ export interface PlannedLimit {
 /** The limiter of `createLimiter`, and the limiter of a rule. The latter counts no rejection towards a ban. */
 export class NamedLimiter<M extends Mode> implements Limiter<M> {
   readonly store: Store<M>;
-  /** The store with timeout, circuit breaker and `onStoreError`. */
   readonly guard: Guard<M>;
   readonly onEvent: EventListener | undefined;
   readonly close: () => void;
@@ -232,9 +221,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     if (longestMs === undefined || holdMs > longestMs) {
       const advice = `Write createLimiter({ name: ${shown(this.name)}, policy, store, hold: ${shown(hold)} })`;
       const problem = longestMs === undefined ? "charges units at once" : `holds units for ${longestMs} ms at most`;
-      throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, {
-        at: ["hold"],
-      });
+      throw invalidOption(`${where}: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, ["hold"]);
     }
     const known = this.#byHold.get(holdMs) ?? Object.freeze({ ...this.limit, holdMs });
     if (this.#byHold.size < mostHoldTimes) this.#byHold.set(holdMs, known);
@@ -246,35 +233,34 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
-    const text = this.keyText(key);
-    const change = this.#settle(text, charged, 0);
-    return tellRefund(change, { name: this.name, key: text, decision: decisionIn(charged) }, this.onEvent) as Answer<number, M>;
+    return this.#settle(this.keyText(key), charged, undefined);
   }
 
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M> {
-    const text = this.keyText(key);
-    const change = this.#settle(text, charged, checkRealCost(cost));
-    return tellSettlement(change, { name: this.name, key: text, decision: decisionIn(charged), cost }, this.onEvent) as Answer<number, M>;
+    return this.#settle(this.keyText(key), charged, checkRealCost(cost));
+  }
+
+  /** @param cost undefined for a refund. */
+  #settle(key: string, charged: Decision | string, cost: number | undefined): Answer<number, M> {
+    const { name, guard, onEvent } = this;
+    if (typeof charged !== "string") {
+      const change = settleDecision(guard, this.#counted.settled, key, charged, cost ?? 0);
+      return tellChange(change, { name, key, decision: charged }, cost, onEvent) as Answer<number, M>;
+    }
+    const change = this.useReceipt(key, charged, (limit, charge) => settleCharge(guard, limit, charge, cost ?? 0));
+    return tellChange(change, { name, key, decision: undefined }, cost, onEvent) as Answer<number, M>;
   }
 
   charge(key: Key, cost: number): Answer<number, M> {
     const text = this.keyText(checkConsumedKey(key, "charge"));
     if (isSlot(this.policy)) {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
       );
     }
     return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
   }
 
-  #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
-    return typeof charged === "string"
-      ? this.useReceipt(key, charged, (limit, charge) => settleCharge(this.guard, limit, charge, cost))
-      : settleDecision(this.guard, this.#counted.settled, key, charged, cost);
-  }
-
-  /** Uses the charge of a receipt. */
   useReceipt<T>(key: string, receipt: string, use: ChargeUse<Promised<T>>): Promised<T> {
     const receipts =
       this.#receipts ??
@@ -294,8 +280,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     checkOptions("run", options, ["cost", "signal"], "limiter.run(key, work, { signal })");
     const { cost, signal } = options;
     if (this.policy.holdMs === undefined) {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `\`run\` gives back what it took when the work ends, but ${shown(this.name)} charges units at once. Write policy: concurrency({ limit: 10, hold: "30s" }), or give the limiter a \`hold\`.`,
       );
     }
@@ -304,7 +289,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     if (!decision.allowed) return { allowed: false, decision };
     let real = 0;
     try {
-      if (isSlot(this.policy) && hasCharge(decision)) keepSlot(chargeOf<Policy>(decision) as ChargeRecord, decision, this.onEvent);
+      keepSlot(decision, this.onEvent);
       if (signal?.aborted) throw signal.reason;
       const value = await work();
       real = decision.cost;
@@ -376,10 +361,6 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 }
 
-function decisionIn(charged: Decision | string): Decision | undefined {
-  return typeof charged === "string" ? undefined : charged;
-}
-
 function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_INVALID_RECEIPT", problem: string): never {
   throw new FloodgateError(
     code,
@@ -416,4 +397,25 @@ export function checkCost(cost: unknown): number {
     "FLOODGATE_INVALID_COST",
     `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
   );
+}
+
+/**
+ * Renews the slots of a receipt, which stays the same: the next renewal and the refund are given the same one, and so is a retry. Slots that had
+ * come back are taken again if there is room.
+ * @returns whether the slots are held, or nothing was charged because the store had failed; undefined if it is a limit of another kind.
+ * @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` as a refund does. If the store fails, it throws or rejects with the fault.
+ */
+export function renewSlots(limiter: Limiter, key: LimiterKey, receipt: string): Promised<boolean | undefined> {
+  const named = limiter as NamedLimiter<Mode>;
+  return named.useReceipt<boolean | undefined>(limiter.keyText(key), receipt, (limit, charge) => {
+    if (typeof limit === "string") return true;
+    if (!isSlot(limit.policy)) return undefined;
+    if (charge === undefined || charge.fate !== undefined) return false;
+    const renewed = (charge.settler ?? named.guard).renew?.(limit, charge.key, charge) as Promised<Decision | undefined>;
+    return andThen<Decision | undefined, boolean>(renewed, (decision) => {
+      const held = decision?.allowed === true;
+      if (held) Object.assign(charge, asCharge(decision));
+      return held;
+    });
+  });
 }

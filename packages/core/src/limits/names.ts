@@ -1,7 +1,7 @@
 import type { Guard } from "../decide/guard.js";
-import { LocalFallback } from "../failure/local-fallback.js";
+import { LocalFallback } from "../failure/fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { getOrMake } from "../support/get-or-make.js";
+import { getOrMake } from "../support/maps.js";
 
 /**
  * Whose name it is on a store. Equal owners may share it: policies by their JSON (`ownerOf`), policy functions and rule sources by identity.
@@ -12,11 +12,9 @@ export type NameOwner = string | object;
 export interface Claim {
   readonly name: string;
   readonly owner: NameOwner;
-  /** The path of the name in the options, for errors. */
   readonly at?: readonly (string | number)[];
 }
 
-/** A claim on one store. */
 interface StoreClaim extends Claim {
   readonly where: string;
   readonly scope: object;

@@ -1,9 +1,9 @@
 import { ChargeRecord as ChargeUnder } from "../algorithms/decision.js";
+import type { Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
-import type { Limit } from "../decide/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
-import { NewestMap } from "../support/newest-map.js";
+import { NewestMap } from "../support/maps.js";
 import { secretText } from "../support/options.js";
 import type { ChargeRecord } from "./settle.js";
 
@@ -103,7 +103,6 @@ export class Receipts {
 /** Settles or renews the charge of a receipt. It is undefined if nothing was charged, or if this process no longer knows it. */
 export type ChargeUse<T> = (limit: Limit | string, charge: ChargeRecord | undefined) => T;
 
-/** What a receipt is bound to. */
 type Subject = readonly [dataId: string, name: string, kind: string, key: string];
 
 function macOf(secret: string, subject: Subject, body: string): string {

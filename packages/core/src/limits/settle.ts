@@ -1,8 +1,7 @@
 import { type ChargeRecord as ChargeUnder, chargeOf } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Decision } from "../decide/decision.js";
+import type { Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
-import type { Limit } from "../decide/limit.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -11,7 +10,6 @@ import { isSlot } from "./slots.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
 
-/** What the event of a refund or settlement names. */
 interface Settled {
   readonly name: string;
   readonly key: string;
@@ -19,27 +17,20 @@ interface Settled {
   readonly decision: Decision | undefined;
 }
 
-/** Emits the event of a refund. Returns the units given back. @param change the result of the store's `settle`. */
-export function tellRefund(
-  change: number | PromiseLike<number>,
+/**
+ * Emits the event of a settlement to `cost`, or without one of a refund. Returns the units charged in addition, or given back.
+ * @param change the result of the store's `settle`.
+ */
+export function tellChange(
+  change: Promised<number>,
   settled: Settled,
+  cost: number | undefined,
   onEvent: EventListener | undefined,
-): number | PromiseLike<number> {
+): Promised<number> {
   return andThen<number, number>(change, (change) => {
-    const units = 0 - change;
-    if (units > 0) activeListener(onEvent)?.({ type: "refunded", ...settled, units });
-    return units;
-  });
-}
-
-/** Emits the event of a settlement. Returns the units charged in addition. @param change the result of the store's `settle`. */
-export function tellSettlement(
-  change: number | PromiseLike<number>,
-  settled: Settled & { readonly cost: number },
-  onEvent: EventListener | undefined,
-): number | PromiseLike<number> {
-  return andThen<number, number>(change, (units) => {
-    if (units !== 0) activeListener(onEvent)?.({ type: "settled", ...settled, units });
+    const units = cost === undefined ? 0 - change : change;
+    if (cost !== undefined && units !== 0) activeListener(onEvent)?.({ type: "settled", ...settled, cost, units });
+    if (cost === undefined && units > 0) activeListener(onEvent)?.({ type: "refunded", ...settled, units });
     return units;
   });
 }
@@ -61,13 +52,7 @@ export function recordUsage(
  * Settles the charge of a decision to its real cost (0: a refund), once. Returns the units charged in addition.
  * @param limit the limit, or a rule's name: then each charge is settled under its own limit.
  */
-export function settleDecision(
-  guard: Guard,
-  limit: Limit | string,
-  key: string,
-  decision: Decision,
-  cost: number,
-): number | PromiseLike<number> {
+export function settleDecision(guard: Guard, limit: Limit | string, key: string, decision: Decision, cost: number): Promised<number> {
   const charge = checkCharge(guard, limit, decision);
   if (charge !== undefined && charge.key !== key) {
     throw foreign(nameOf(limit), "was given another key than the decision's", "Pass the key that was consumed");
@@ -80,12 +65,7 @@ function nameOf(limit: Limit | string): string {
 }
 
 /** Settles a charge of this limit and store. Returns 0 if it was settled before, or if nothing was charged. */
-export function settleCharge(
-  guard: Guard,
-  limit: Limit | string,
-  charge: ChargeRecord | undefined,
-  cost: number,
-): number | PromiseLike<number> {
+export function settleCharge(guard: Guard, limit: Limit | string, charge: ChargeRecord | undefined, cost: number): Promised<number> {
   if (charge === undefined || charge.fate === "settled") return guard.mode === "sync" ? 0 : Promise.resolve(0);
   if (charge.fate !== undefined) {
     const fault = new FloodgateError(
@@ -104,7 +84,7 @@ export function settleCharge(
     charge.fate = { fault };
     throw fault;
   };
-  const settle = (): number | PromiseLike<number> =>
+  const settle = (): Promised<number> =>
     (charge.settler ?? guard).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, real);
   return attempt(() => (renewing === undefined ? settle() : renewing.then(settle, settle)), failed);
 }

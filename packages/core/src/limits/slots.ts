@@ -118,8 +118,10 @@ export function leaveSlots(decisions: readonly Decision[]): void {
 
 const keepers = new WeakMap<object, Map<number, Keeper>>();
 
-/** Renews the slot of a charge until it is settled. */
-export function keepSlot(charge: Charge, decision: Decision, onEvent: EventListener | undefined): void {
+/** Renews the slot that a decision has charged, if it has, until it is settled. */
+export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
+  if (!isSlot(decision.policy) || !hasCharge(decision)) return;
+  const charge = chargeOf<Policy>(decision) as Charge;
   if (charge.settler?.renew === undefined) return;
   const { scope } = charge.settler;
   const holdMs = charge.limit.policy.holdMs as number;

@@ -1,5 +1,6 @@
 import type { Limiter } from "../limits/limiter.js";
-import type { HeldRequests } from "../responses/held-requests.js";
+import { foreignRequest } from "../requests/foreign-request.js";
+import type { Outcome } from "../responses/outcome.js";
 import type { RateLimit } from "./rate-limit.js";
 
 /** The members of a middleware. */
@@ -16,18 +17,35 @@ export interface RateLimitControls {
 }
 
 /** Adds the members to a middleware. They are getters, because the rules may change. */
-export function withControls<Middleware extends object, Req>(
+export function withControls<Middleware extends object>(
   middleware: Middleware,
-  limit: RateLimit<Req>,
-  waiting: HeldRequests,
+  limit: Pick<RateLimitControls, "limiters" | "close">,
 ): Middleware & RateLimitControls {
-  const close = (): void => {
-    waiting.release();
-    limit.close();
-  };
   return Object.defineProperties(middleware, {
-    limiter: { get: () => limit.version.limiters.values().next().value, enumerable: true },
-    limiters: { get: () => limit.version.limiters, enumerable: true },
-    close: { value: close, enumerable: true },
+    limiter: { get: () => limit.limiters.values().next().value, enumerable: true },
+    limiters: { get: () => limit.limiters, enumerable: true },
+    close: { value: () => limit.close(), enumerable: true },
   }) as Middleware & RateLimitControls;
+}
+
+/**
+ * Makes a middleware of the form `(context, next)`.
+ * @param takes what it takes, for an error: `"a context of Hono"`.
+ * @param isContext whether a value is a context of the framework. Asked until the first one that is.
+ * @param apply does what the limit has decided.
+ */
+export function contextMiddleware<Context, Next, Answer>(
+  limit: RateLimit<Context>,
+  takes: string,
+  isContext: (value: Context) => boolean,
+  apply: (context: Context, next: Next, outcome: Outcome) => Answer,
+): ((context: Context, next: Next) => Answer | Promise<Awaited<Answer>>) & RateLimitControls {
+  let isAccepted = false;
+  const middleware = (context: Context, next: Next): Answer | Promise<Awaited<Answer>> => {
+    if (!isAccepted && !isContext(context)) throw foreignRequest(takes, context);
+    isAccepted = true;
+    const outcome = limit.decide(context);
+    return "then" in outcome ? Promise.resolve(outcome.then((later) => apply(context, next, later))) : apply(context, next, outcome);
+  };
+  return withControls(middleware, limit);
 }

@@ -1,12 +1,12 @@
 import type { Policy } from "../algorithms/registry.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import type { BreakerState } from "../events/events.js";
-import { breakerStates } from "../failure/breakers.js";
+import { breakerStates } from "../failure/breaker.js";
 import { openLimiters } from "../limits/create-limiter.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
-import type { Granted } from "../rules/grants.js";
-import type { RuleSource } from "../rules/rule-source.js";
+import type { Granted } from "../rules/plans.js";
+import type { RuleSource } from "../rules/rule.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
 import { openMiddlewares } from "./rate-limit.js";
 
@@ -59,7 +59,10 @@ export function inventory(): Inventory {
     ...middlewares.flatMap(({ version: { rules, limiters }, source }) =>
       rules.all.map((rule) => limitOfRule(rule, limiters.get(rule.name) as Limiter, source)),
     ),
-    ...limiters.map(limitOfLimiter),
+    ...limiters.map((limiter) => {
+      const { name, policy } = limiter;
+      return { name, limiter, shadow: false, policy, plans: undefined, rule: undefined, source: undefined };
+    }),
   ];
   const stores = new Map<object, Store>();
   for (const { store } of [...middlewares, ...limiters]) if (!stores.has(scopeOf(store))) stores.set(scopeOf(store), store);
@@ -86,8 +89,4 @@ function limitOfRule<Req>(rule: CompiledRule<Req>, limiter: Limiter, source: Rul
     rule: wordsOf(rule.options),
     source,
   };
-}
-
-function limitOfLimiter(limiter: Limiter): InventoryLimit {
-  return { name: limiter.name, limiter, shadow: false, policy: limiter.policy, plans: undefined, rule: undefined, source: undefined };
 }

@@ -4,12 +4,10 @@ import type { Key } from "../limits/key.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { detail } from "../responses/body.js";
 import { retryAfterSeconds } from "../responses/headers.js";
-import { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
 import { parseKeyName } from "../rules/key-source.js";
-import type { LimitOptions, Rule } from "../rules/rule.js";
-import type { RuleSource } from "../rules/rule-source.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import type { LimitOptions, Rule, RuleSource } from "../rules/rule.js";
+import { conflict, FloodgateError, invalidOption, shown } from "../support/errors.js";
 import type { Promised } from "../support/promises.js";
 import { type RateLimitControls, withControls } from "./controls.js";
 import { RateLimit } from "./rate-limit.js";
@@ -138,18 +136,17 @@ export function limitFor<
     { ...given, onMissingKey: given.onMissingKey ?? "error", headers: false, body: "", refundWhen },
     [],
     contextReader as RequestReader<Context>,
-    () => checkStore(where, options.store),
+    () => checkStore(where, given.store as Store),
   );
-  const waiting = new HeldRequests();
 
   const check = async (context: Context): Promise<LimitAnswer> => answerOf(await limit.decide(context));
   const enforce = async (context: Context): Promise<LimitAnswer> => {
     const answer = await check(context);
     if (!answer.allowed) throw new LimitedError(answer);
-    if (answer.delayMs > 0) await new Promise<void>((go) => waiting.hold(answer.delayMs, go));
+    if (answer.delayMs > 0) await new Promise<void>((go) => limit.waiting.hold(answer.delayMs, go));
     return answer;
   };
-  return withControls({ check, enforce }, limit, waiting);
+  return withControls({ check, enforce }, limit);
 }
 
 function answerOf({ action, decision, decisions, checks, delayMs, afterResponse }: Outcome): LimitAnswer {
@@ -183,10 +180,9 @@ const contextReader: RequestReader<unknown> = {
 /** @throws FloodgateError if a rule needs something that only an HTTP request has. */
 function checkRule<Context>(where: string, { key, match, ...rule }: Partial<Rule<Context, string>>): void {
   if (key === undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`key\` is missing, and there is no client address to count by. Write key: (context) => context.userId, or key: "global".`,
-      { at: ["key"] },
+      ["key"],
     );
   }
   for (const name of [key].flat()) {
@@ -207,9 +203,7 @@ function httpOnly(where: string, what: string, option: string): FloodgateError {
     onMissingKey: ' Write "skip", "reject" or "error".',
     refundWhen: " Call refund() of the answer.",
   }[option];
-  return new FloodgateError(
-    "FLOODGATE_CONFLICTING_OPTIONS",
-    `${where}: ${what} is about HTTP requests, and this limit counts something else.${instead ?? " Leave it out."}`,
-    { at: [option] },
-  );
+  return conflict(`${where}: ${what} is about HTTP requests, and this limit counts something else.${instead ?? " Leave it out."}`, [
+    option,
+  ]);
 }

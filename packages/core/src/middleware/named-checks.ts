@@ -8,7 +8,7 @@ import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { nearest } from "../support/options.js";
+import { didYouMean } from "../support/options.js";
 import { andThen, type Promised } from "../support/promises.js";
 import type { RateLimit } from "./rate-limit.js";
 
@@ -77,9 +77,7 @@ function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req
   });
 }
 
-/** @throws FloodgateError `FLOODGATE_UNKNOWN_RULE` */
 function unknownRule(name: string, known: readonly string[]): never {
-  const near = nearest(name, known);
-  const hint = near === undefined ? ` The rules are ${known.slice(0, 20).join(", ")}.` : ` Did you mean ${shown(near)}?`;
+  const hint = didYouMean(name, known) || ` The rules are ${known.slice(0, 20).join(", ")}.`;
   throw new FloodgateError("FLOODGATE_UNKNOWN_RULE", `There is no rule ${shown(name)}.${hint}`);
 }

@@ -1,15 +1,18 @@
 import type { Decision } from "../decide/decision.js";
 import { foreignRequest } from "../requests/foreign-request.js";
 import { decisionOf } from "../requests/request-context.js";
-import { type HeaderTarget, setHeaders } from "../responses/headers.js";
-import { HeldRequests } from "../responses/held-requests.js";
+import type { Header } from "../responses/headers.js";
+import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
-import type { NodeResponse } from "../responses/response-end.js";
-import { FloodgateError } from "../support/errors.js";
+import { type NodeResponse, whenEnded } from "../responses/response-end.js";
+import { conflict, withFaults } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
+import { isPromise } from "../support/promises.js";
 import { type RateLimitControls, withControls } from "./controls.js";
-import { decideRequest, type Next, passInTurn, runOnLimited } from "./node-request.js";
 import type { RateLimit } from "./rate-limit.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: frameworks type errors differently
+export type Next = (error?: any) => void;
 
 /** The used part of a response of Node, HTTP/1 or HTTP/2. */
 export interface NodeAnswer extends NodeResponse, HeaderTarget {
@@ -41,8 +44,6 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   { takes, isRequest, showDecision, onLimited }: NodeFramework<Req, Res>,
 ): ((request: Req, response: Res, next: Next) => void) & RateLimitControls {
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.end("Slow down")');
-  const waiting = new HeldRequests();
-
   const apply = (request: Req, response: Res, next: Next, outcome: Outcome): void => {
     if (showDecision === undefined && outcome.decision !== undefined)
       (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
@@ -50,15 +51,18 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
     if (outcome.action === "reject") {
       // Somebody, such as a timeout, answered while functions of the request were pending.
       if (response.headersSent) return;
+      const send = (): void => {
+        response.statusCode = outcome.status;
+        response.setHeader("Content-Type", outcome.body.contentType);
+        response.end(outcome.body.text);
+      };
       response.statusCode = outcome.status;
-      if (onLimited === undefined) sendBody(response, outcome);
+      if (onLimited === undefined) send();
       else {
         const handler = () => onLimited(request, response, outcome.decision);
-        runOnLimited(handler, next, () => finish(response, outcome, onLimited.length > 1, waiting));
+        runOnLimited(handler, next, () => ensureAnswer(response, onLimited, limit.waiting, send));
       }
-      return;
-    }
-    passInTurn(response, outcome, waiting, next);
+    } else passInTurn(response, outcome, limit.waiting, next);
   };
 
   let isAccepted = false;
@@ -68,6 +72,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
     try {
       if (!isAccepted) {
         if (!isRequest(request)) throw foreignRequest(takes, request);
+        functionOrNothing("rateLimit", "next", next ?? null, "limit(req, res, (error) => ...)");
         if (showDecision === undefined) checkDecisionName(request, limit.decisionName);
         isAccepted = true;
       }
@@ -81,7 +86,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
     }
     decideRequest(limit, request, response, next, apply);
   };
-  return withControls(middleware, limit, waiting);
+  return withControls(middleware, limit);
 }
 
 /**
@@ -90,24 +95,74 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
  */
 export function checkDecisionName(request: object, name: string): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
-  throw new FloodgateError(
-    "FLOODGATE_CONFLICTING_OPTIONS",
+  throw conflict(
     `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
   );
 }
 
-function sendBody(response: NodeAnswer, { status, body }: Outcome): void {
-  response.statusCode = status;
-  response.setHeader("Content-Type", body.contentType);
-  response.end(body.text);
+/** Makes sure that a rejected request is answered, whatever `onLimited` did. Without a parameter for the response, it only observes. */
+export function ensureAnswer(
+  response: NodeResponse & { readonly headersSent: boolean },
+  onLimited: { readonly length: number } | undefined,
+  waiting: HeldRequests,
+  send: () => unknown,
+): void {
+  if (response.headersSent || response.writableEnded) return;
+  if (onLimited === undefined || onLimited.length < 2) send();
+  else waiting.answerInTime(response, send);
 }
 
-/** Makes sure that a rejected request is answered, whatever `onLimited` did. */
-function finish(response: NodeAnswer, outcome: Outcome, takesResponse: boolean, waiting: HeldRequests): void {
-  if (response.headersSent || response.writableEnded) return;
-  if (!takesResponse) {
-    sendBody(response, outcome);
+/** Decides a request of Node, and applies what was decided. Errors go to `next`. */
+export function decideRequest<Req, Res>(
+  limit: RateLimit<Req>,
+  request: Req,
+  response: Res,
+  next: Next,
+  apply: (request: Req, response: Res, next: Next, outcome: Outcome) => void,
+): void {
+  let outcome: ReturnType<typeof limit.decide>;
+  try {
+    outcome = limit.decide(request);
+  } catch (error) {
+    next(error);
     return;
   }
-  waiting.answerInTime(response, () => sendBody(response, outcome));
+  if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
+  else apply(request, response, next, outcome);
+}
+
+/** Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over. */
+export function passInTurn(response: NodeResponse, { delayMs, afterResponse }: Outcome, waiting: HeldRequests, next: () => void): void {
+  if (afterResponse !== undefined) whenEnded(response, afterResponse);
+  if (delayMs === 0) next();
+  else whenEnded(response, waiting.hold(delayMs, next));
+}
+
+/** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */
+export function runOnLimited(handler: () => unknown, next: Next, done: (answered: unknown) => void): void {
+  try {
+    const answered = withFaults(handler);
+    if (isPromise(answered)) answered.then(done).then(undefined, next);
+    else done(answered);
+  } catch (error) {
+    next(error);
+  }
+}
+
+/** The used part of Node's response. Typed by structure, because core also runs without Node. */
+export interface HeaderTarget {
+  readonly headersSent: boolean;
+  getHeader(name: string): number | string | string[] | undefined;
+  setHeader(name: string, value: string): unknown;
+}
+
+/** Sets headers on Node's response. List items are appended to those of an earlier middleware. Does nothing once headers are sent. */
+export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
+  if (response.headersSent) return;
+  for (const { name, value, list } of headers) response.setHeader(name, list ? listed(response.getHeader(name), value) : value);
+}
+
+/** The value of a list header: the items of earlier middlewares, then those of this one. */
+export function listed(before: unknown, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
 }

@@ -1,12 +1,11 @@
 import type { Store } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
-import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
+import { type FailureOptions, failureOptionNames } from "../failure/store-guard.js";
 import type { ReceiptSecret } from "../limits/receipt.js";
 import { requestName } from "../requests/foreign-request.js";
 import type { ResponseOptions } from "../responses/outcome.js";
-import { limitWords } from "../rules/rule.js";
-import type { RulesOptions } from "../rules/rule-context.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { limitWords, type RulesOptions } from "../rules/rule.js";
+import { invalidOption, wrongOption } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 
@@ -28,21 +27,7 @@ const words = [
   "name",
   ...limitWords,
   ...failureOptionNames,
-  "rules",
-  "keys",
-  "costs",
-  "plan",
-  "store",
-  "skip",
-  "headers",
-  "body",
-  "refundWhen",
-  "clientIp",
-  "ipv6Prefix",
-  "keySecret",
-  "decisionName",
-  "onEvent",
-  "receiptSecret",
+  ..."rules keys costs plan store skip headers body refundWhen clientIp ipv6Prefix keySecret decisionName onEvent receiptSecret".split(" "),
 ];
 
 /**
@@ -52,16 +37,8 @@ const words = [
 export function checkRateLimitOptions<Req>(where: string, options: RateLimitOptions<Req, string>, own: readonly string[]): void {
   const request = requestName(options);
   if (request !== undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where} takes an object of options, but was given ${request}. Call it when the app is set up: app.use(${where}({ limit: 100, window: "1m" })).`,
-    );
-  }
-  if (typeof options === "object" && options !== null && "match" in options) {
-    throw new FloodgateError(
-      "FLOODGATE_UNKNOWN_OPTION",
-      `${where} has no option \`match\`: that is a rule's. Write rules: [{ name: "posts", match: { path: "/posts" }, limit: 100, window: "1m" }].`,
-      { at: ["match"] },
     );
   }
   checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
@@ -70,12 +47,8 @@ export function checkRateLimitOptions<Req>(where: string, options: RateLimitOpti
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
 }
 
-/** The name under which handlers find the decision. */
 export function decisionName(where: string, name: unknown): string {
   if (name === undefined) return "rateLimit";
   if (typeof name === "string" && /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__") return name;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`decisionName\` must be a valid property name, but was ${shown(name)}. Write decisionName: "rateLimit".`,
-  );
+  throw wrongOption(where, "decisionName", "a valid property name", name, 'decisionName: "rateLimit"');
 }

@@ -1,11 +1,12 @@
 import type { CombinedDecision } from "../decide/decision.js";
+import type { OwnGuard } from "../decide/guard.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, emitRequest, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
-import type { StoreClient } from "../limits/limiter.js";
+import type { Limiter, StoreClient } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
@@ -13,20 +14,19 @@ import { type RequestSettings, requestSettings } from "../requests/request-optio
 import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
 import type { Header } from "../responses/headers.js";
+import { HeldRequests } from "../responses/held-requests.js";
 import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
-import { type Asked, type CompiledRule, checksOf, emitNotCounted, type RuleCheck, rejectsPath } from "../rules/compiled-rule.js";
-import { ruleContext } from "../rules/rule-context.js";
-import type { RuleSource } from "../rules/rule-source.js";
+import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
+import { type RuleSource, ruleContext } from "../rules/rule.js";
 import { reasonOf, throwFault } from "../support/errors.js";
+import { WeakList } from "../support/maps.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, isPromise, type Promised } from "../support/promises.js";
-import { WeakList } from "../support/weak-list.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import { SetupObserver } from "./setup-observer.js";
 
-/** A function such as `memoryStore`. */
 export type DefaultStore = (options?: { readonly onEvent: EventListener }) => Store;
 
 /** The middlewares of this process that are not closed. */
@@ -43,9 +43,10 @@ export class RateLimit<Req> {
   readonly store: Store;
   readonly decisionName: string;
   readonly #where: string;
-  readonly #client: StoreClient;
-  /** How it reads requests. */
+  readonly #client: StoreClient & { readonly guard: OwnGuard };
   readonly settings: RequestSettings<Req>;
+  /** Requests that pass later (`leakyBucket`). */
+  readonly waiting: HeldRequests = new HeldRequests();
   readonly #rules: ActiveRules<Req>;
   readonly #responder: Responder<Req>;
   readonly #skip: RateLimitOptions<Req>["skip"];
@@ -100,16 +101,25 @@ export class RateLimit<Req> {
     return activeListener(this.#client.onEvent);
   }
 
-  /** Stops following the source of rules and the store's breaker. The last rules stay active. The names of the limits may be used again. */
+  /** The limiters of all rules in force, by name. */
+  get limiters(): ReadonlyMap<string, Limiter> {
+    return this.version.limiters;
+  }
+
+  /**
+   * Releases held requests, and stops following the source of rules and the store's breaker. The last rules stay active. The names of the
+   * limits may be used again.
+   */
   close(): void {
+    this.waiting.release();
     openMiddlewares.delete(this);
     this.#rules.close();
     this.#client.guard.close();
   }
 
   /**
-   * Decides a request. If this middleware has decided the request before, the rules that checked it then are left out (see
-   * `CompiledRules.find`): the app may have forwarded it to another path, which has other rules.
+   * Decides a request. If this middleware has decided the request before, the rules that checked it then are left out: the app may have
+   * forwarded it to another path, which has other rules.
    * @throws what a function of the app or a store without `onStoreError` throws, always as an error; or rejects with it. If all rules are in
    * shadow mode, it throws nothing.
    */
@@ -143,9 +153,12 @@ export class RateLimit<Req> {
 
   #ask(context: RequestContext<Req>): Promised<Outcome> {
     const version = this.#rules.current;
-    const rules = version.rules.find(context);
-    if (version.rules.mayRejectPath && rejectsPath(rules) && isAmbiguous(this.settings.reader.path(context.request))) {
-      emitRequest(this.#requestListener, "ambiguous-path", rules.find((rule) => rule.rejectsAmbiguousPath)?.name, context);
+    const { index, http, mayRejectPath } = version.rules;
+    let rules = index === undefined ? http : index.find(context);
+    if (context.previousHere !== undefined) rules = rules.filter(({ name }) => !context.wasCheckedUnder(name));
+    const rejecting = mayRejectPath ? rules.find(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath) : undefined;
+    if (rejecting !== undefined && isAmbiguous(this.settings.reader.path(context.request))) {
+      emitRequest(this.#requestListener, "ambiguous-path", rejecting.name, context);
       return rejection(400, ambiguousPath);
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
@@ -176,14 +189,14 @@ export class RateLimit<Req> {
     asked: readonly Asked<Req>[],
     shown?: Shown,
   ): Promised<Outcome> {
-    let checks = checksOf(asked);
-    if (checks.length < asked.length) {
-      emitNotCounted(this.listener, rules, asked);
-      if (asked.includes("missing-key")) {
-        const names = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
-        emitRequest(this.#requestListener, "missing-key", names[0], context);
-        return this.#responder.rejectKeyless(names);
-      }
+    let checks = asked as readonly RuleCheck<Req>[];
+    for (const answer of asked) {
+      if (typeof answer !== "string") continue;
+      checks = asked.filter((other) => typeof other !== "string");
+      const keyless = this.#emitNotCounted(rules, asked);
+      if (keyless.length === 0) break;
+      emitRequest(this.#requestListener, "missing-key", keyless[0], context);
+      return this.#responder.rejectKeyless(keyless);
     }
     if (checks.length === 0) {
       const exempt = asked.indexOf("exempt");
@@ -201,6 +214,19 @@ export class RateLimit<Req> {
     return "then" in combined
       ? combined.then((later) => this.#report(context, checks, later, shown))
       : this.#report(context, checks, combined, shown);
+  }
+
+  /** Emits the events of rules that did not count a request. Returns the names of those that reject it for its missing key. */
+  #emitNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): string[] {
+    const { listener } = this;
+    const keyless: string[] = [];
+    rules.forEach(({ name }, i) => {
+      const rejected = asked[i] === "missing-key";
+      if (asked[i] === "exempt") listener?.({ type: "exempt", name });
+      else if (rejected || asked[i] === "no-key") listener?.({ type: "missing-key", name, rejected });
+      if (rejected) keyless.push(name);
+    });
+    return keyless;
   }
 
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {

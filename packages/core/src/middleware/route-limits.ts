@@ -1,9 +1,8 @@
 import type { Store } from "../decide/store.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { HeldRequests } from "../responses/held-requests.js";
 import { limitWords } from "../rules/rule.js";
-import { FloodgateError } from "../support/errors.js";
+import { inside } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
 import { type DefaultStore, RateLimit } from "./rate-limit.js";
@@ -26,7 +25,6 @@ const amounts = ["limit", "window", "policy", "plans", "rules"] as const;
 
 /** The limit of an app, and those of its routes that have options of their own. All share a store, unless a route's options name another. */
 export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> implements RateLimitControls {
-  readonly waiting: HeldRequests = new HeldRequests();
   /** The limit of routes without options of their own. Undefined with `global: false`. */
   readonly app: RouteLimit<Req, Options> | undefined;
   readonly #where: string;
@@ -34,20 +32,31 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   readonly #words: readonly string[];
   readonly #reader: RequestReader<Req>;
   readonly #store: DefaultStore;
+  readonly #check: (where: string, options: Options) => void;
   readonly #all = new Set<RateLimit<Req>>();
 
   /**
-   * @param own the adapter's own options, which the adapter checks.
+   * @param own the names of the adapter's own options.
+   * @param check checks them, in the options of the app and of each route.
    * @throws FloodgateError if an option is wrong.
    */
-  constructor(where: string, options: Options, own: readonly string[], reader: RequestReader<Req>, defaultStore: DefaultStore) {
+  constructor(
+    where: string,
+    options: Options,
+    own: readonly string[],
+    reader: RequestReader<Req>,
+    defaultStore: DefaultStore,
+    check: (where: string, options: Options) => void = () => undefined,
+  ) {
     this.#where = where;
     this.#options = options;
     this.#words = [...own, "global"];
     this.#reader = reader;
+    this.#check = check;
     let store: Store | undefined;
     this.#store = (options) => (store ??= defaultStore(options));
     checkRateLimitOptions(where, options, this.#words);
+    check(where, options);
     if (options.global === undefined || yesOrNo(where, "global", options.global, "false")) this.app = this.#add(where, options);
   }
 
@@ -70,22 +79,16 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   of(own: Partial<Options>, route: string): RouteLimit<Req, Options> {
     const where = `${this.#where} (${route})`;
     checkRateLimitOptions(where, own as Options, this.#words);
+    this.#check(where, own as Options);
     const base: Partial<Options> = { ...this.#options };
     const replaced = own.rules !== undefined ? ["name", ...limitWords] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
     for (const word of replaced) delete base[word as keyof Options];
     const name =
       base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};
-    try {
-      return this.#add(where, { ...base, ...name, ...own } as Options);
-    } catch (error) {
-      // Policies do not know whose they are.
-      if (error instanceof FloodgateError && !error.message.startsWith(where)) error.message = `${where}: ${error.message}`;
-      throw error;
-    }
+    return inside([], () => this.#add(where, { ...base, ...name, ...own } as Options), where);
   }
 
   close(): void {
-    this.waiting.release();
     for (const limit of this.#all) limit.close();
   }
 

@@ -1,35 +1,38 @@
-import type { Check } from "../decide/limit.js";
+import type { Check } from "../decide/decision.js";
 import type { EventListener } from "../events/events.js";
 import { emitWarning } from "../events/listeners.js";
 import { decodeKey } from "../limits/key.js";
-import { ProxyCheck } from "../requests/proxy-check.js";
 import { isWholeIpv6, type RequestContext } from "../requests/request-context.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { shown } from "../support/errors.js";
-import { afterThisRun } from "../support/runtime.js";
-import { DoubleCounts, isFirstUse, MadePerRequest, madePerRequestOf } from "./mounting-mistakes.js";
+import type { CompiledRules } from "../rules/compile.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { getOrMake } from "../support/maps.js";
+import { warnOnce } from "../support/warn.js";
+
+/** A global of every runtime. */
+declare const queueMicrotask: (run: () => void) => void;
 
 /** Mistakes of set-up show in an app's first requests. */
 const mostRequests = 1000;
+/** For how many requests a middleware keeps its checks, if another one asks. */
+const mostKept = 100;
 
-/** What an observer looks at. */
+/** By middleware. */
+// biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
+const observers = new WeakMap<object, SetupObserver<any>>();
+/** By app. */
+const suspects = new WeakMap<object, MadePerRequest>();
+const usedStores = new WeakSet<object>();
+
+type Seen = Pick<RequestContext, "previous" | "rules">;
+
 interface Looks<Req> {
   readonly reader: RequestReader<Req>;
   /** Whether to look at the framework's proxy setting: without the option `clientIp`. */
   readonly checksProxy: boolean;
-  /** How many bits of an IPv6 address are one client. */
   readonly ipv6Prefix: number;
-  /** The identity of the middleware's store. */
   readonly scope: object;
   readonly onEvent: EventListener | undefined;
-}
-
-/** Which addresses the rules of a version need. */
-interface Addresses {
-  /** Whether a rule may need the address of a client. */
-  readonly readAddress: boolean;
-  /** Whether an enforced rule may. */
-  readonly needAddress: boolean;
 }
 
 /**
@@ -39,58 +42,95 @@ interface Addresses {
 export class SetupObserver<Req> {
   readonly #looks: Looks<Req>;
   readonly #attach: (observer: SetupObserver<Req> | undefined) => void;
-  readonly #doubleCounts: DoubleCounts;
   readonly #proxyCheck: ProxyCheck<Req> | undefined;
   /** `"new"` until the end of the run of the event loop that made the middleware. If a request comes in that run: its app's, until the next. */
   #madePerRequest: MadePerRequest | "new" | undefined;
   #requestsLeft = mostRequests;
   readonly #warnedKeys = new Set<string>();
+  /** The number of requests whose checks are still to be kept. */
+  #keepsLeft = 0;
+  readonly #kept = new WeakMap<Seen, readonly Check[]>();
+  #comparesLeft = mostRequests;
 
   /** @param attach puts an observer on the middleware, or takes it off. */
   constructor(middleware: object, looks: Looks<Req>, attach: (observer: SetupObserver<Req> | undefined) => void) {
     this.#looks = looks;
     this.#attach = attach;
-    this.#doubleCounts = new DoubleCounts(middleware, looks.scope, () => attach(this));
+    observers.set(middleware, this);
     if (looks.checksProxy) this.#proxyCheck = new ProxyCheck(looks.reader, looks.onEvent);
-    if (isFirstUse(looks.scope)) {
-      this.#madePerRequest = "new";
-      afterThisRun(() => {
-        if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
-      });
-    }
+    if (usedStores.has(looks.scope)) return;
+    usedStores.add(looks.scope);
+    this.#madePerRequest = "new";
+    queueMicrotask(() => {
+      if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
+    });
   }
 
   /**
    * Call it for each request.
    * @throws FloodgateError `FLOODGATE_FORGEABLE_CLIENT_IP` if an enforced rule needs the address, and clients can forge it.
    */
-  sees(context: RequestContext<Req>, { readAddress, needAddress }: Addresses): void {
+  sees(context: RequestContext<Req>, { readAddress, needAddress }: CompiledRules<Req>): void {
     if (this.#madePerRequest !== undefined) this.#noticeFirst(context);
     // A shadow rule warns when it reads the address.
     if (readAddress) this.#proxyCheck?.look(context.request, needAddress);
     if (this.#requestsLeft > 0) this.#requestsLeft--;
-    else if (this.#doubleCounts.keepsLeft === 0) this.#attach(undefined);
+    else if (this.#keepsLeft === 0) this.#attach(undefined);
   }
 
-  /** Call it for each request that rules count. */
   counts(context: RequestContext<Req>, checks: readonly Check[]): void {
     const { onEvent } = this.#looks;
     const first = checks[0] as Check;
     if (this.#madePerRequest instanceof MadePerRequest) this.#madePerRequest.add(first.key, first.limit.name, onEvent);
-    this.#doubleCounts.notice(context, checks, onEvent);
+    this.#findTwice(context, checks);
     if (this.#looks.ipv6Prefix < 128) for (const { key, limit } of checks) this.#lookAtKey(context, key, limit.name);
   }
 
-  /** Finds an app that makes a middleware for each request. */
   #noticeFirst(context: RequestContext<Req>): void {
     const made = this.#madePerRequest;
     if (made === "new") {
       const app = this.#looks.reader.app?.(context.request);
-      this.#madePerRequest = app === undefined ? undefined : madePerRequestOf(app);
+      this.#madePerRequest = app === undefined ? undefined : getOrMake(suspects, app, () => new MadePerRequest());
     } else if (made !== undefined && context.previousHere === undefined) {
       made.clear();
       this.#madePerRequest = undefined;
     }
+  }
+
+  /**
+   * Finds two middlewares that count one request twice: under one name and one key, in one store. Retaining each request's checks would
+   * cost too much. So the second middleware that meets a request under the name of the first makes the first keep the checks of its next
+   * requests, and compares their keys.
+   */
+  #findTwice(context: Seen, checks: readonly Check[]): void {
+    if (this.#keepsLeft > 0) {
+      this.#keepsLeft--;
+      this.#kept.set(context, checks);
+    }
+    if (context.previous === undefined || this.#comparesLeft === 0) return;
+    this.#comparesLeft--;
+    const { scope, onEvent } = this.#looks;
+    for (let seen: RequestContext | undefined = context.previous; seen !== undefined; seen = seen.previous) {
+      const other = observers.get(seen.by);
+      if (other === undefined || other === this || other.#looks.scope !== scope) continue;
+      const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
+      if (twice === undefined) continue;
+      this.#comparesLeft = 0;
+      const name = shown(twice.limit.name);
+      const message = `Two middlewares with the name ${name} and the same store count one request twice. Mount one of them only, or give each its own name.`;
+      emitWarning(onEvent, "FLOODGATE_COUNTED_TWICE", message, `FLOODGATE_COUNTED_TWICE ${name}`);
+      return;
+    }
+  }
+
+  #hasCounted(context: Seen, name: string, key: string): boolean {
+    if (!context.rules.some((rule) => rule.name === name)) return false;
+    const kept = this.#kept.get(context);
+    if (kept === undefined) {
+      this.#keepsLeft = mostKept;
+      this.#attach(this);
+    }
+    return kept?.some((check) => check.limit.name === name && check.key === key) === true;
   }
 
   #lookAtKey(context: RequestContext<Req>, text: string, name: string): void {
@@ -104,6 +144,85 @@ export class SetupObserver<Req> {
       "FLOODGATE_KEY_PER_ADDRESS",
       `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
       `FLOODGATE_KEY_PER_ADDRESS ${name}`,
+    );
+  }
+}
+
+/** Fewer middlewares with the same key could be chance. */
+const minSuspects = 10;
+const maxKeys = 1000;
+
+/**
+ * Finds an app that makes a new middleware for each request: each has its own store, so every count begins at 0. A suspect is a middleware
+ * that meets its first request in the run of the event loop that made it, and has a store that nobody used before. The app is warned if
+ * several suspects meet the same key and none of them meets a second request. So an app may make a middleware during a request and keep it,
+ * such as one for each tenant.
+ */
+class MadePerRequest {
+  readonly #suspects = new Map<string, number>();
+  #hasWarned = false;
+
+  add(key: string, name: string, onEvent: EventListener | undefined): void {
+    if (this.#hasWarned) return;
+    const count = (this.#suspects.get(key) ?? 0) + 1;
+    if (this.#suspects.size >= maxKeys) this.#suspects.clear();
+    this.#suspects.set(key, count);
+    if (count < minSuspects) return;
+    this.#hasWarned = true;
+    this.#suspects.clear();
+    emitWarning(
+      onEvent,
+      "FLOODGATE_MADE_PER_REQUEST",
+      `rateLimit is called anew for each request (limit "${name}"), and each middleware counts for itself, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,
+    );
+  }
+
+  /** Records that a suspect met a second request, so the app keeps its middlewares. */
+  clear(): void {
+    this.#suspects.clear();
+  }
+}
+
+type AddressReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
+
+/**
+ * Checks the framework's proxy setting on the first requests, whatever the rules count by. It finds a setting that lets clients forge
+ * their address, and a proxy that the framework does not know, so that all its clients share one limit.
+ */
+export class ProxyCheck<Req> {
+  readonly #reader: AddressReader<Req>;
+  readonly #onEvent: EventListener | undefined;
+  #isDone = false;
+
+  constructor(reader: AddressReader<Req>, onEvent: EventListener | undefined) {
+    this.#reader = reader;
+    this.#onEvent = onEvent;
+  }
+
+  /**
+   * @param throws whether to throw `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it in any case, once.
+   */
+  look(request: Req, throws: boolean): void {
+    if (this.#isDone) return;
+    let ip: string | undefined;
+    try {
+      ip = this.#reader.clientIp(request);
+    } catch (error) {
+      if (error instanceof FloodgateError) warnOnce(error.code, error.message);
+      if (throws) throw error;
+      return;
+    }
+    const isForwarded = ["x-forwarded-for", "forwarded"].some((name) => this.#reader.header(request, name) !== undefined);
+    if (!isForwarded || this.#reader.trustsProxy(request)) return;
+    const remoteAddress = this.#reader.remoteAddress(request);
+    // Another address means that the app reads the proxy's header itself.
+    if (ip !== remoteAddress) return;
+    this.#isDone = true;
+    // All middlewares of a process belong to one app, so the console gets this once.
+    emitWarning(
+      this.#onEvent,
+      "FLOODGATE_MISSING_PROXY_SETTING",
+      `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
     );
   }
 }

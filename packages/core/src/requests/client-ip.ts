@@ -1,10 +1,9 @@
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { formatIp, type IpAddress } from "../support/ip.js";
 import { checkOptions, isHeaderName, wholeNumber } from "../support/options.js";
 import { andThen, type Promised } from "../support/promises.js";
-import { mostHops } from "./every-address.js";
 import type { RequestReader } from "./request-reader.js";
-import { addressBetween, commaBefore, singleAddress, TrustedProxies } from "./trusted-proxies.js";
+import { addressBetween, commaBefore, mostHops, singleAddress, TrustedProxies } from "./trusted-proxies.js";
 
 /** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */
 export type ClientIpOption<Req> =
@@ -41,13 +40,15 @@ const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["1
 export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>, reader: AddressReader<Req>): Resolver<Req> {
   if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
-    throw invalid(`${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`);
+    throw invalidOption(
+      `${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`,
+    );
   }
   checkOptions(`${where}: \`clientIp\``, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
   const { trustedHops, trustedProxies, header: name } = option as Partial<Record<"trustedHops" | "trustedProxies" | "header", unknown>>;
   if (trustedHops !== undefined) {
     if (trustedProxies !== undefined || name !== undefined) {
-      throw invalid(
+      throw invalidOption(
         `${where}: \`clientIp\` has both \`trustedHops\` and \`${trustedProxies === undefined ? "header" : "trustedProxies"}\`, which are two ways to say one thing. Write ${EXAMPLE}.`,
       );
     }
@@ -55,13 +56,15 @@ export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>
   }
   if (trustedProxies === undefined) {
     throw name === undefined
-      ? invalid(`${where}: \`clientIp\` says nothing of your proxies. Write ${EXAMPLE}.`)
-      : invalid(
+      ? invalidOption(`${where}: \`clientIp\` says nothing of your proxies. Write ${EXAMPLE}.`)
+      : invalidOption(
           `${where}: \`clientIp\` has a \`header\` but no \`trustedProxies\`, so that anyone who reaches this server could set it. Write clientIp: { header: ${shown(name)}, trustedProxies: ["192.0.2.0/24"] } with the ranges of whoever sets it.`,
         );
   }
   const proxies = trustedProxiesOf(where, trustedProxies);
-  return name === undefined ? byProxies(proxies, reader) : byHeader(headerName(where, name), proxies, reader);
+  if (name === undefined) return behind(proxies, "x-forwarded-for", (list) => proxies.clientOf(list), reader);
+  // Two values mean that somebody else set the header too, so neither counts.
+  return behind(proxies, headerName(where, name), singleAddress, reader);
 }
 
 function byHops<Req>(hops: number, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
@@ -72,22 +75,18 @@ function byHops<Req>(hops: number, { remoteAddress, header }: AddressReader<Req>
   };
 }
 
-function byProxies<Req>(proxies: TrustedProxies, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
-  return (request) => {
-    const peer = remoteAddress(request);
-    if (!proxies.has(peer)) return peer;
-    const list = header(request, "x-forwarded-for");
-    return (list === undefined ? undefined : proxies.clientOf(list)) ?? peer;
-  };
-}
-
-function byHeader<Req>(name: string, proxies: TrustedProxies, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
+/** Reads a header of requests that come from the proxies. */
+function behind<Req>(
+  proxies: TrustedProxies,
+  name: string,
+  clientOf: (value: string) => string | undefined,
+  { remoteAddress, header }: AddressReader<Req>,
+): Resolver<Req> {
   return (request) => {
     const peer = remoteAddress(request);
     if (!proxies.has(peer)) return peer;
     const value = header(request, name);
-    // Two values mean that somebody else set the header too, so neither counts.
-    return (value === undefined ? undefined : singleAddress(value)) ?? peer;
+    return (value === undefined ? undefined : clientOf(value)) ?? peer;
   };
 }
 
@@ -109,19 +108,17 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
   if (hops <= mostHops) return hops;
-  throw invalid(
+  throw invalidOption(
     `${where}: \`clientIp\`: \`trustedHops\` must be at most ${mostHops}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
   );
 }
 
 function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
   if (Array.isArray(value) && value.length > 0) return new TrustedProxies(`${where}: \`clientIp\`: \`trustedProxies`, value);
-  throw invalid(
-    `${where}: \`clientIp\`: \`trustedProxies\` must be an array of addresses and ranges, but was ${shown(value)}. Write trustedProxies: ["10.0.0.0/8"], or leave \`clientIp\` out where no proxy stands in front.`,
-  );
+  const example = 'trustedProxies: ["10.0.0.0/8"], or leave `clientIp` out where no proxy stands in front';
+  throw wrongOption(`${where}: \`clientIp\``, "trustedProxies", "an array of addresses and ranges", value, example, []);
 }
 
-/** Checks what the app's `clientIp` function returns. */
 function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
   const checked = (address: unknown): string | undefined => {
     if (typeof address === "string") {
@@ -141,25 +138,18 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
 }
 
 function headerName(where: string, value: unknown): string {
-  if (!isHeaderName(value)) {
-    throw invalid(
-      `${where}: \`clientIp\`: \`header\` must be the name of a header, but was ${shown(value)}. Write header: "cf-connecting-ip".`,
-    );
-  }
+  if (!isHeaderName(value))
+    throw wrongOption(`${where}: \`clientIp\``, "header", "the name of a header", value, 'header: "cf-connecting-ip"', []);
   const name = value.toLowerCase();
   if (name === "x-forwarded-for") {
-    throw invalid(
+    throw invalidOption(
       `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, a list. Write clientIp: { trustedProxies: [...] } without \`header\`, which reads that list.`,
     );
   }
   if (name === "forwarded") {
-    throw invalid(
+    throw invalidOption(
       `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, which holds more. Write clientIp: (request) => ..., with a parser of that header.`,
     );
   }
   return name;
-}
-
-function invalid(message: string): FloodgateError {
-  return new FloodgateError("FLOODGATE_INVALID_OPTION", message);
 }

@@ -1,4 +1,3 @@
-/** One entry of a descriptor. */
 export interface DescriptorEntry {
   readonly key: string;
   readonly value: string;

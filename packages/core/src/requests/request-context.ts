@@ -9,7 +9,6 @@ import type { CostFunction, KeyFunction, KeyInfo } from "./functions.js";
 import { type Readings, readingsOf } from "./path.js";
 import type { RequestSettings } from "./request-options.js";
 
-/** The middleware that a request has come to. */
 interface Middleware {
   readonly decisionName: string;
 }
@@ -22,6 +21,7 @@ interface Answer<Req> {
   readonly of: unknown;
   readonly value: unknown;
   readonly failed: boolean;
+  /** Of a key function. A function may be both a key and a plan. */
   readonly info: LazyKeyInfo<Req> | undefined;
   readonly next: Answer<Req> | undefined;
 }
@@ -63,8 +63,7 @@ export class RequestContext<Req = unknown> {
   declare private readIp: Promised<string | undefined> | typeof unread;
   declare private readPath: Readings | undefined;
   declare private readMethod: string | undefined;
-  declare private keyAnswers: Answer<Req> | undefined;
-  declare private otherAnswers: Answer<Req> | undefined;
+  declare private answers: Answer<Req> | undefined;
 
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
@@ -88,8 +87,7 @@ export class RequestContext<Req = unknown> {
     this.readIp = unread;
     this.readPath = undefined;
     this.readMethod = undefined;
-    this.keyAnswers = undefined;
-    this.otherAnswers = undefined;
+    this.answers = undefined;
     identity[newest] = this as RequestContext<unknown>;
   }
 
@@ -109,12 +107,10 @@ export class RequestContext<Req = unknown> {
     return this.settings.reader.header(this.request, lowerCaseName);
   }
 
-  /** Undefined for an HTTP request. */
   get descriptor(): Descriptor | undefined {
     return this.settings.reader.descriptors?.of(this.request);
   }
 
-  /** The route that the framework knows. */
   get route(): string | undefined {
     return this.settings.reader.route(this.request);
   }
@@ -123,7 +119,9 @@ export class RequestContext<Req = unknown> {
   address(): Promised<string | undefined> {
     if (this.readAddress === unread) {
       const { clientIp, isOwnClientIp } = this.settings;
-      this.readAddress = isOwnClientIp ? this.once(clientIp, () => clientIp(this.request)) : clientIp(this.request);
+      const address = isOwnClientIp ? this.once(clientIp, () => clientIp(this.request)) : clientIp(this.request);
+      // An app may pass anything as an address, or have replaced the framework's own.
+      this.readAddress = typeof address === "string" || isPromise(address) ? address : undefined;
     }
     return this.readAddress;
   }
@@ -133,8 +131,7 @@ export class RequestContext<Req = unknown> {
     if (this.readIp === unread) {
       const address = this.address();
       if (typeof address === "string") this.readIp = ipKey(address, this.settings.ipv6Prefix);
-      else if (address === undefined) this.readIp = undefined;
-      else this.readIp = address.then((later) => this.ipLater(later));
+      else this.readIp = address?.then((later) => this.ipLater(later));
     }
     return this.readIp;
   }
@@ -155,23 +152,22 @@ export class RequestContext<Req = unknown> {
     );
   }
 
-  /** The answer of a cost function. */
   cost(of: CostFunction<Req>): Promised<number | undefined> {
     return this.once(of, () => of(this.request));
   }
 
   /** The answer of a key function for a rule with this route. */
   key(of: KeyFunction<Req>, routeOf: RouteOf<Req>): Promised<Key | undefined> {
-    for (let known = this.keyAnswers; known !== undefined; known = known.next) {
-      if (known.of !== of) continue;
-      const fits = known.info?.fits(routeOf, known.value);
+    for (let known = this.answers; known !== undefined; known = known.next) {
+      if (known.of !== of || known.info === undefined) continue;
+      const fits = known.info.fits(routeOf, known.value);
       if (fits === true) return read(known) as Promised<Key | undefined>;
       if (fits === false) continue;
       const again = (): Promised<Key | undefined> => this.key(of, routeOf);
       return (known.value as PromiseLike<unknown>).then(again, again);
     }
     const info = new LazyKeyInfo(this, routeOf);
-    return this.keep("keyAnswers", of, info, () => {
+    return this.keep(of, info, () => {
       // The function reads the address synchronously, so a promised address must be resolved first.
       const ip = this.settings.isOwnClientIp && of.length > 1 ? this.ip() : undefined;
       return isPromise(ip) ? ip.then(() => of(this.request, info)) : of(this.request, info);
@@ -188,20 +184,24 @@ export class RequestContext<Req = unknown> {
 
   /** Calls a function of the app, unless it has answered before. */
   private once<T>(of: unknown, call: () => T): T {
-    for (let known = this.otherAnswers; known !== undefined; known = known.next) if (known.of === of) return read(known) as T;
-    return this.keep("otherAnswers", of, undefined, call);
+    for (let known = this.answers; known !== undefined; known = known.next)
+      if (known.of === of && known.info === undefined) return read(known) as T;
+    return this.keep(of, undefined, call);
   }
 
-  private keep<T>(list: "keyAnswers" | "otherAnswers", of: unknown, info: LazyKeyInfo<Req> | undefined, call: () => T): T {
-    let answer: Answer<Req>;
+  private keep<T>(of: unknown, info: LazyKeyInfo<Req> | undefined, call: () => T): T {
+    let value: unknown;
+    let failed = false;
     try {
-      const value: unknown = call();
-      answer = { of, value: isPromise(value) ? shared(value, info) : value, failed: false, info, next: this[list] };
+      value = call();
+      if (isPromise(value)) value = shared(value, info);
     } catch (error) {
-      answer = { of, value: error, failed: true, info, next: this[list] };
+      value = error;
+      failed = true;
     }
-    this[list] = answer;
-    return read(answer) as T;
+    // After the call, which may have asked another function.
+    this.answers = { of, value, failed, info, next: this.answers };
+    return read(this.answers) as T;
   }
 }
 
@@ -243,7 +243,6 @@ class LazyKeyInfo<Req> implements KeyInfo {
     return this.#routeOf(this.#context) ?? noRoute();
   }
 
-  /** Call it when the function's promise is settled. */
   settle(): void {
     this.#isSettled = true;
   }

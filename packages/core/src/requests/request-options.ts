@@ -1,5 +1,5 @@
 import { namedAddress } from "../limits/key.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, shown, wrongOption } from "../support/errors.js";
 import { wholeNumber } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
@@ -15,7 +15,6 @@ export interface RequestOptions<Req> {
   plan?: (request: Req) => Promised<string | undefined>;
 }
 
-/** How one middleware reads its requests. */
 export interface RequestSettings<Req> {
   readonly reader: RequestReader<Req>;
   /** Reads the client's address: the option `clientIp`, or the framework's proxy setting. */
@@ -26,7 +25,6 @@ export interface RequestSettings<Req> {
   readonly plan: RequestOptions<Req>["plan"];
 }
 
-/** @throws FloodgateError if an option is wrong. */
 export function requestSettings<Req>(where: string, options: RequestOptions<Req>, reader: RequestReader<Req>): RequestSettings<Req> {
   const { clientIp, plan } = options;
   return {
@@ -42,10 +40,7 @@ export function requestSettings<Req>(where: string, options: RequestOptions<Req>
 export function ipv6PrefixOption(where: string, option: number | undefined): number {
   const prefix = option === undefined ? 56 : wholeNumber(where, "ipv6Prefix", option, 1, 56);
   if (prefix <= 128) return prefix;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
-  );
+  throw wrongOption(where, "ipv6Prefix", "1 to 128 bits", prefix, "ipv6Prefix: 56");
 }
 
 /**

@@ -1,7 +1,6 @@
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, invalidOption, shown } from "../support/errors.js";
 import { contains, formatIp, type IpAddress, type IpRange, isQuad, parseCidr, parseIp } from "../support/ip.js";
-import { nearest } from "../support/options.js";
-import { containEveryAddress, mostHops } from "./every-address.js";
+import { didYouMean } from "../support/options.js";
 
 /** A longer entry, including its spaces, is not an address. */
 export const maxEntry = 128;
@@ -106,10 +105,88 @@ function rangeOf(what: string, value: unknown): IpRange {
   const range = typeof value === "string" ? parseCidr(value) : undefined;
   if (range !== undefined) return range;
   const words = Object.keys(namedRanges);
-  const near = typeof value === "string" ? nearest(value, words) : undefined;
-  const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
+  const hint = didYouMean(value, words) || ' Write "10.0.0.0/8".';
+  throw invalidOption(
+    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}.${hint}`,
   );
+}
+
+/** A range of addresses as numbers of 128 bits; IPv4 as the IPv4-mapped addresses of IPv6. */
+interface Span {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** The ranges that contain all client addresses on the internet. */
+const everybody = spansOf(["0.0.0.0/0", "2000::/3"]);
+
+/** Parts of them without clients: private, reserved or unassigned. */
+const nobody = spansOf([
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"],
+  "3000::/4",
+]);
+
+/** The maximum length of a chain of proxies. */
+export const mostHops = 64;
+
+/** Whether ranges together contain all IPv4 clients or all IPv6 clients. Invalid ranges are ignored. */
+export function containEveryAddress(ranges: readonly string[]): boolean {
+  const spans = [...spansOf(ranges), ...nobody];
+  spans.sort((a, b) => (a.first < b.first ? -1 : 1));
+  return everybody.some(({ first, last }) => {
+    let missing = first;
+    for (const span of spans) {
+      if (span.first > missing) return false;
+      if (span.last >= missing) missing = span.last + 1n;
+      if (missing > last) return true;
+    }
+    return false;
+  });
+}
+
+/** Addresses of clients all over the world. No list of real proxies contains them all. */
+const strangers = [
+  ["5.34.56.78", "24.5.6.7", "41.77.12.9", "58.96.3.4", "78.45.6.7", "91.12.34.56", "103.5.6.7", "121.33.44.55", "146.70.1.2"],
+  ["177.22.33.44", "186.9.8.7", "200.45.6.7", "212.58.1.2", "222.11.22.33"],
+].flat();
+const strangersOfIpv6 = ["2003:de:1::1", "2400:4050::1", "2409:8a00::1", "2600:1700::1", "2804:14c::1", "2a02:8070::1", "2c0f:f248::1"];
+
+const known = new WeakMap<object, boolean>();
+
+/**
+ * Whether a proxy setting trusts everybody, as far as examples can tell. Asked once per setting.
+ * @param setting an object that stands for the setting.
+ * @param trusts whether the setting trusts a proxy with this address, `hop` proxies away from this server.
+ */
+export function trustsEveryAddress(setting: object, trusts: (address: string, hop: number) => unknown): boolean {
+  let trustsAll = known.get(setting);
+  if (trustsAll === undefined) {
+    try {
+      trustsAll = [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, mostHops))));
+    } catch {
+      trustsAll = false;
+    }
+    known.set(setting, trustsAll);
+  }
+  return trustsAll;
+}
+
+/**
+ * The error for a proxy setting of a framework that trusts everybody.
+ * @param setting what the framework's setting is.
+ * @param advice what to write.
+ */
+export function forgeableClientIp(setting: string, advice: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FORGEABLE_CLIENT_IP",
+    `${setting}, so the client IP is the left-most forwarded address, which anyone can forge. ${advice} Or give rateLimit a \`clientIp\`.`,
+  );
+}
+
+function spansOf(ranges: readonly string[]): Span[] {
+  const parsed = ranges.map(parseCidr).filter((range) => range !== undefined);
+  return parsed.map(({ address, prefix }) => {
+    const first = address.reduce((number, group) => (number << 16n) | BigInt(group), 0n);
+    return { first, last: first + (1n << BigInt(128 - prefix)) - 1n };
+  });
 }

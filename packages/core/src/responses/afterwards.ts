@@ -1,13 +1,10 @@
-import { type ChargeRecord, chargeOf, hasCharge } from "../algorithms/decision.js";
-import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import { activeListener } from "../events/listeners.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { checkRealCost, settleDecision, tellRefund, tellSettlement } from "../limits/settle.js";
+import { checkRealCost, settleDecision, tellChange } from "../limits/settle.js";
 import { isSlot, keepSlot } from "../limits/slots.js";
-import type { CostFunction } from "../requests/functions.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import type { RefundWhen } from "../rules/refund-when.js";
+import type { RefundWhen } from "../rules/cost.js";
 import { reasonOf, shown } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
@@ -26,55 +23,41 @@ export function afterwards<Req>(
   all: readonly Decision[],
   client: StoreClient,
 ): Afterwards {
-  const real = new RealCosts(request);
-  checks.forEach(({ limit }, i) => {
-    const decision = all[i] as Decision;
-    if (!isSlot(limit.policy) || !hasCharge(decision)) return;
-    keepSlot(chargeOf<Policy>(decision) as ChargeRecord<Policy>, decision, client.onEvent);
-  });
+  for (const decision of all) keepSlot(decision, client.onEvent);
+  const settleOnce = onceEach();
   return (status) => {
-    const judged = new Map<RefundWhen, Promised<boolean>>();
+    const judgeOnce = onceEach();
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
-      const { refundWhen } = check.rule;
+      const { refundWhen, settle } = check.rule;
       if (isSlot(check.limit.policy)) return refund(check, decision, client);
-      if (refundWhen !== undefined && !judged.has(refundWhen)) judged.set(refundWhen, isRefunded(status, refundWhen, client));
-      return andThen<boolean, unknown>(refundWhen === undefined ? false : (judged.get(refundWhen) as Promised<boolean>), (refunds) => {
+      const isRefund = refundWhen !== undefined && judgeOnce(refundWhen, () => isRefunded(status, refundWhen, client));
+      const realCost = (): Promised<number | undefined> => settle && settleOnce(settle, () => settle(request, { status }));
+      return andThen<boolean, unknown>(isRefund, (refunds) => {
         if (refunds) return refund(check, decision, client);
-        return decision.allowed ? charge(real, status, check, decision, client) : undefined;
+        return decision.allowed ? charge(realCost, check, decision, client) : undefined;
       });
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
 }
 
-/** The real costs of a request. Each function runs once, even if several rules use it. */
-class RealCosts<Req> {
-  readonly #request: Req;
-  readonly #known = new Map<CostFunction<Req>, Promised<number | undefined>>();
-
-  constructor(request: Req) {
-    this.#request = request;
-  }
-
-  of(cost: CostFunction<Req> | undefined, status: number): Promised<number | undefined> {
-    if (cost === undefined) return undefined;
-    if (!this.#known.has(cost)) this.#known.set(cost, cost(this.#request, { status }));
-    return this.#known.get(cost);
-  }
-}
-
-/** Whether to refund by this status; false if `refundWhen` fails. */
 function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): Promised<boolean> {
   const fault = (error: unknown): boolean => {
     failed("refund-failed", undefined, client, error);
     return false;
   };
+  const refunds = (answer: unknown): boolean => yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
   return attempt(() => andThen<unknown, boolean>(refundWhen(status), refunds), fault);
 }
 
-function refunds(answer: unknown): boolean {
-  return yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
+/** Runs each function of the app once, even if several rules use it. */
+function onceEach(): <T>(of: unknown, run: () => T) => T {
+  const answers = new Map<unknown, unknown>();
+  return <T>(of: unknown, run: () => T): T => {
+    if (!answers.has(of)) answers.set(of, run());
+    return answers.get(of) as T;
+  };
 }
 
 /** Gives back what a request was charged. A slot that ends is not a refund, so it emits no event. */
@@ -82,7 +65,7 @@ function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreCli
   return runInBackground(
     () => {
       const change = settleDecision(client.guard, check.limit, check.key, decision, 0);
-      return isSlot(check.limit.policy) ? change : tellRefund(change, eventOf(check, decision), client.onEvent);
+      return isSlot(check.limit.policy) ? change : tellChange(change, eventOf(check, decision), undefined, client.onEvent);
     },
     (error) => failed("refund-failed", check, client, error),
   );
@@ -90,21 +73,20 @@ function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreCli
 
 /** Settles the request to its real cost, if its rule has `settle`. */
 function charge<Req>(
-  real: RealCosts<Req>,
-  status: number,
+  realCost: () => Promised<number | undefined>,
   check: RuleCheck<Req>,
   decision: Decision,
   client: StoreClient,
 ): PromiseLike<unknown> | undefined {
-  const { rule, limit, key } = check;
+  const { limit, key } = check;
   return runInBackground(
     () =>
-      andThen<unknown, unknown>(real.of(rule.settle, status), (answer) => {
+      andThen<unknown, unknown>(realCost(), (answer) => {
         // Units that are held would come back.
         if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
         const cost = answer === undefined ? decision.cost : checkRealCost(answer);
         const change = settleDecision(client.guard, limit, key, decision, cost);
-        return tellSettlement(change, { ...eventOf(check, decision), cost }, client.onEvent);
+        return tellChange(change, eventOf(check, decision), cost, client.onEvent);
       }),
     (error) => failed("settle-failed", check, client, error),
   );

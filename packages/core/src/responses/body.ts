@@ -1,5 +1,5 @@
 import type { Decision } from "../decide/decision.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { conflict, wrongOption } from "../support/errors.js";
 
 /** The body of a response. */
 export interface Body {
@@ -16,25 +16,15 @@ export function staticBody(where: string, options: { readonly body?: unknown; re
   const { body, onLimited } = options;
   if (body === undefined) return undefined;
   if (onLimited !== undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
-      `${where}: \`body\` and \`onLimited\` both answer a rejected request. Give one of the two.`,
-      { at: ["body"] },
-    );
+    throw conflict(`${where}: \`body\` and \`onLimited\` both answer a rejected request. Give one of the two.`, ["body"]);
   }
   if (typeof body === "string") return { text: body, contentType: "text/plain; charset=utf-8" };
-  const text = isPlain(body) ? jsonOf(body) : undefined;
+  // JSON would write a promise, a buffer or a stream as something else.
+  const isPlain = Array.isArray(body) || Object.prototype.toString.call(body) === "[object Object]";
+  const text = isPlain ? jsonOf(body) : undefined;
   if (text !== undefined) return { text, contentType: "application/json; charset=utf-8" };
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`body\` must be a text, or an object that JSON can write, but was ${shown(body)}. Write body: "Slow down", or body: { error: "Too many requests" }.`,
-    { at: ["body"] },
-  );
-}
-
-/** Not a promise, a buffer or a stream, which JSON would write as something else. */
-function isPlain(body: unknown): boolean {
-  return Array.isArray(body) || Object.prototype.toString.call(body) === "[object Object]";
+  const example = 'body: "Slow down", or body: { error: "Too many requests" }';
+  throw wrongOption(where, "body", "a text, or an object that JSON can write", body, example);
 }
 
 function jsonOf(body: unknown): string | undefined {

@@ -1,6 +1,6 @@
 import { type Decision, moreRestrictive, mostRestrictive, shownWaitMs } from "../decide/decision.js";
 import type { RequestContext } from "../requests/request-context.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { invalidOption, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 
 /**
@@ -19,9 +19,7 @@ export interface Header {
   readonly list: boolean;
 }
 
-/** The data for the headers of one response. */
 export interface Report {
-  /** The decisions of all enforced limits. */
   readonly decisions: readonly Decision[];
   /** The most restrictive decision, for formats with a single one. */
   readonly reported: Decision;
@@ -50,7 +48,6 @@ function waitMs(decision: Decision): number {
   return Math.min(resetAfterMs, policy.spanMs);
 }
 
-/** The constant parts of a limit's list items. */
 interface Items {
   readonly policy: string;
   /** Up to the number of remaining units. */
@@ -69,18 +66,14 @@ function itemsOf({ name, policy }: Decision): Items {
   let known = byName.get(name);
   if (known === undefined) {
     const { quota, spanMs } = policy;
-    const item = quoted(name);
+    // A structured-field string (RFC 9651 §3.3.3); names are printable ASCII.
+    const item = `"${name.replace(/["\\]/g, "\\$&")}"`;
     const isSlot = policy.algorithm === "concurrency";
     const span = isSlot ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
     known = { policy: `${item};q=${integer(quota)}${span}`, state: `${item};r=` };
     byName.set(name, known);
   }
   return known;
-}
-
-/** A structured-field string (RFC 9651 §3.3.3); names are printable ASCII. */
-function quoted(name: string): string {
-  return /["\\]/.test(name) ? `"${name.replace(/["\\]/g, "\\$&")}"` : `"${name}"`;
 }
 
 const oldPolicies = (decisions: readonly Decision[]): string =>
@@ -155,8 +148,7 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
 export const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
 /** The headers that a rejection has beside those of its limits. */
-export function rejectionHeaders(decision: Decision): Header[] {
-  const retryAfter = retryAfterSeconds(decision);
+export function rejectionHeaders(retryAfter: number | undefined): Header[] {
   return retryAfter === undefined ? [noStore] : [{ name: "Retry-After", value: `${retryAfter}`, list: false }, noStore];
 }
 
@@ -167,18 +159,27 @@ export function rejectionHeaders(decision: Decision): Header[] {
  *
  * @param decisions one decision, or those of several limits: `all` of `consumeAll`. None gives no headers.
  * @param format as the option `headers` of a middleware. Default `"standard"`.
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if there is no such format.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if there is no such format, or it was given something else than decisions.
  */
 export function headersOf(decisions: Decision | readonly Decision[], format?: HeadersOption): Record<string, string> {
   const write = headerWriter("headersOf", format);
   const all = [decisions].flat();
+  for (const decision of all) checkDecision(decision);
   if (all.length === 0) return {};
   const reported = mostRestrictive(all);
   const rejectedBy = reported.allowed ? undefined : reported;
   // The numbers of a degraded decision are unknown.
   const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejectedBy });
-  const headers = [...(known ?? []), ...(rejectedBy ? rejectionHeaders(rejectedBy) : [])];
+  const headers = [...(known ?? []), ...(rejectedBy ? rejectionHeaders(retryAfterSeconds(rejectedBy)) : [])];
   return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+}
+
+/** A decision that has been JSON is no decision any more: JSON has no Infinity. */
+function checkDecision(decision: Decision | undefined): void {
+  if (typeof decision?.retryAfterMs === "number" && typeof decision.policy === "object") return;
+  throw invalidOption(
+    `headersOf takes a decision or an array of decisions, but was given ${shown(decision)}. Write headersOf(limiter.consume(key)), or headersOf(answer.all) for several limits.`,
+  );
 }
 
 /** The function that writes the headers in the chosen formats; undefined for `false`. */
@@ -188,10 +189,9 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   const formats = Object.keys(writers) as HeaderFormat[];
   const formatOf = (given: unknown) => {
     if (given === true || (typeof given === "string" && /^draft-([89]|1\d)$/.test(given))) {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `${where}: \`headers\` has no format ${shown(given)}. Write headers: "standard", which is the default and the newest draft.`,
-        { at: ["headers"] },
+        ["headers"],
       );
     }
     return oneOf(where, "headers", given, formats);
@@ -199,26 +199,9 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   if (!Array.isArray(option)) return writers[formatOf(option)];
   const [draft, legacy] = option.map(formatOf);
   if (option.length !== 2 || draft === undefined || draft === "legacy" || legacy !== "legacy") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`headers\` takes one format, one draft with "legacy", or false, but was ${shown(option.join(", "))}. Write headers: ["standard", "legacy"].`,
     );
   }
   return (report) => [...writers[draft](report), ...writers.legacy(report)];
-}
-
-/** The used part of Node's response. Typed by structure, because core also runs without Node. */
-export interface HeaderTarget {
-  readonly headersSent: boolean;
-  getHeader(name: string): number | string | string[] | undefined;
-  setHeader(name: string, value: string): unknown;
-}
-
-/** Sets headers on Node's response. List items are appended to those of an earlier middleware. Does nothing once headers are sent. */
-export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
-  if (response.headersSent) return;
-  for (const { name, value, list } of headers) {
-    const before = list ? response.getHeader(name) : undefined;
-    response.setHeader(name, before === undefined ? value : `${before}, ${value}`);
-  }
 }

@@ -34,7 +34,7 @@ export class HeldRequests {
   }
 
   /** Sends the usual answer of a rejected request, unless `onLimited`, which has returned, answers it within five seconds. */
-  answerInTime(response: NodeResponse & { readonly headersSent: boolean }, send: () => void): void {
+  answerInTime(response: NodeResponse & { readonly headersSent: boolean }, send: () => unknown): void {
     const answerNow = (): void => {
       if (response.headersSent || response.writableEnded) return;
       warnOnce(

@@ -1,9 +1,8 @@
-import { type CombinedDecision, type Decision, mostRestrictive } from "../decide/decision.js";
-import type { Check } from "../decide/limit.js";
+import { type Check, type CombinedDecision, type Decision, mostRestrictive } from "../decide/decision.js";
 import type { StoreClient } from "../limits/limiter.js";
 import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import type { RefundOption } from "../rules/refund-when.js";
+import type { RefundOption } from "../rules/cost.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import { type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
 import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
@@ -41,7 +40,6 @@ export const unlimited: Outcome = { action: "pass", headers: nothing, status: 20
 /** Which of the enforced decisions a response shows. */
 export type Shown = (decisions: readonly Decision[]) => readonly Decision[];
 
-/** The options of responses. */
 export interface ResponseOptions {
   /** The response headers: `"standard"` (default), `"draft-7"`, `"draft-6"`, `"legacy"`, `["standard", "legacy"]`, or `false` for none. */
   headers?: HeadersOption;
@@ -54,7 +52,6 @@ export interface ResponseOptions {
   refundWhen?: RefundOption;
 }
 
-/** Makes the outcomes of one middleware from decisions. */
 export class Responder<Req> {
   readonly #client: StoreClient;
   readonly #writeHeaders: ReturnType<typeof headerWriter>;
@@ -63,7 +60,6 @@ export class Responder<Req> {
   /** Whether a request is rejected if the store cannot decide it. */
   readonly #failsClosed: boolean;
 
-  /** @throws FloodgateError if an option is wrong. */
   constructor(where: string, options: ResponseOptions & { readonly onStoreError?: unknown }, client: StoreClient) {
     this.#writeHeaders = headerWriter(where, options.headers);
     this.#body = staticBody(where, options);
@@ -111,7 +107,7 @@ export class Responder<Req> {
     { decision, all }: CombinedDecision,
   ): Outcome {
     const retryAfter = retryAfterSeconds(decision);
-    headers.push(...rejectionHeaders(decision));
+    headers.push(...rejectionHeaders(retryAfter));
     const unavailable = decision.degraded && this.#failsClosed;
     let body = unavailable ? undefined : this.#body;
     if (body === undefined) {

@@ -1,3 +1,5 @@
+import { getOrMake } from "../support/maps.js";
+
 /** The status of a response that its client did not wait for, as nginx logs it. */
 export const clientClosedRequest = 499;
 
@@ -30,7 +32,6 @@ export interface NodeResponse {
   once(event: "close" | "finish", listener: () => void): unknown;
 }
 
-/** The end of one response, and its listeners. */
 interface End {
   /** Undefined until the response has ended. */
   status: number | undefined;
@@ -78,7 +79,7 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined)
     queue?.leave(close);
     for (const listener of end.listeners.splice(0)) listener(end.status);
   };
-  const queue = socket && queueOf(socket);
+  const queue = socket && getOrMake(queues, socket, () => new Queue(socket));
   queue?.join(close);
   return close;
 }
@@ -86,15 +87,6 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined)
 /** Both flags are needed: HTTP/2 marks a cancelled response as finished, HTTP/1 marks one as ended before it is written. */
 function isSent(response: NodeResponse): boolean {
   return response.writableEnded && (response.writableFinished || response.isLightMyRequest === true);
-}
-
-function queueOf(socket: NodeSocket): Queue {
-  let queue = queues.get(socket);
-  if (queue === undefined) {
-    queue = new Queue(socket);
-    queues.set(socket, queue);
-  }
-  return queue;
 }
 
 /** The watched responses that are queued on one socket. */

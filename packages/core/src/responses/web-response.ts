@@ -155,16 +155,17 @@ function missingHeaders(response: WebResponse, headers: readonly Header[]): [nam
 export function withHeaders<R extends WebResponse>(response: R, headers: readonly Header[], mayShare: boolean = response.body === null): R {
   const missing = missingHeaders(response, headers);
   if (missing.length === 0) return response;
+  const add = (to: R): R => {
+    for (const [name, value] of missing) to.headers.set(name, value);
+    return to;
+  };
   // The body of a response that was sent cannot be copied.
   if (!mayShare || response.body?.locked) {
     try {
-      for (const [name, value] of missing) response.headers.set(name, value);
-      return response;
+      return add(response);
     } catch {
       // The headers of some responses, such as those from `fetch()`, cannot change.
     }
   }
-  const copy = new Response(response.body, response);
-  for (const [name, value] of missing) copy.headers.set(name, value);
-  return copy;
+  return add(new Response(response.body, response));
 }

@@ -3,14 +3,11 @@ import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
 import { isSlot } from "../limits/slots.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { conflict, invalidOption, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
-import type { Rule } from "./rule.js";
-import type { RuleContext, RulesOptions } from "./rule-context.js";
-import { isRuleSource, type RuleSet, type RuleSource } from "./rule-source.js";
+import { isRuleSource, type Rule, type RuleContext, type RuleSet, type RuleSource, type RulesOptions } from "./rule.js";
 
-/** One version of a middleware's rules. */
 export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
   readonly limiters: ReadonlyMap<string, Limiter>;
@@ -83,10 +80,7 @@ export class ActiveRules<Req> {
 }
 
 function refuseToClose(name: string): never {
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${shown(name)} is a limiter of a middleware, which holds the name. Close the middleware: limit.close().`,
-  );
+  throw invalidOption(`${shown(name)} is a limiter of a middleware, which holds the name. Close the middleware: limit.close().`);
 }
 
 /** A limit of 0 may be a kill switch, or a variable that is not set. */
@@ -105,9 +99,7 @@ function warnOfDescriptors<Req>(name: string, { warn }: RuleContext<Req>): void 
 /** Constant rules without `plans` make the option `plan` a mistake. A live source may add plans later. */
 function checkPlans<Req>(where: string, options: RulesOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
   if (options.plan === undefined || rules.some(({ plans }) => plans !== undefined)) return;
-  throw new FloodgateError(
-    "FLOODGATE_CONFLICTING_OPTIONS",
-    `${where}: \`plan\` says which plan a request has, but no limit has \`plans\`. Write plans: { pro: { limit: 1000 } }.`,
-    { at: ["plan"] },
-  );
+  throw conflict(`${where}: \`plan\` says which plan a request has, but no limit has \`plans\`. Write plans: { pro: { limit: 1000 } }.`, [
+    "plan",
+  ]);
 }

@@ -1,9 +1,7 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
 import { blockedDecision } from "../decide/blocks.js";
-import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
-import type { Check } from "../decide/limit.js";
-import { createLimit, type Limit } from "../decide/limit.js";
 import type { Blocked } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
@@ -11,7 +9,7 @@ import { msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
-import { NewestMap } from "../support/newest-map.js";
+import { NewestMap } from "../support/maps.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
 import { allOf, andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
@@ -79,7 +77,6 @@ export class Ban {
   }
 }
 
-/** A check of a rule that may have a ban. */
 interface BanCheck extends Check {
   readonly rule: { readonly name: string; readonly shadow: boolean; readonly ban: Ban | undefined };
 }
@@ -91,20 +88,30 @@ interface BanCheck extends Check {
 export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
   const { guard } = client;
   const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
-  return andThen<CombinedDecision, CombinedDecision>(guard.decide(checks), (whole) => {
-    let counted: Promised<Decision>[] | undefined;
-    for (let i = 0; i < checks.length; i++) {
-      const check = checks[i] as BanCheck;
-      const decision = whole.all[i] as Decision;
-      const { ban } = check.rule;
-      // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
-      if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || decision.blocked !== undefined) continue;
-      counted ??= [...whole.all];
-      counted[i] = countRejection(check, ban, decision, client, deadlineMs);
-    }
-    if (counted === undefined) return whole;
-    return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all));
-  });
+  const decided = guard.decide(checks);
+  return "then" in decided
+    ? decided.then((whole) => countRejections(checks, whole, client, deadlineMs))
+    : countRejections(checks, decided, client, deadlineMs);
+}
+
+function countRejections(
+  checks: readonly BanCheck[],
+  whole: CombinedDecision,
+  client: StoreClient,
+  deadlineMs: number,
+): Promised<CombinedDecision> {
+  let counted: Promised<Decision>[] | undefined;
+  for (let i = 0; i < checks.length; i++) {
+    const check = checks[i] as BanCheck;
+    const decision = whole.all[i] as Decision;
+    const { ban } = check.rule;
+    // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
+    if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || decision.blocked !== undefined) continue;
+    counted ??= [...whole.all];
+    counted[i] = countRejection(check, ban, decision, client, deadlineMs);
+  }
+  if (counted === undefined) return whole;
+  return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all));
 }
 
 /** Counts a rejection towards a ban. Returns the decision that the client gets. */
@@ -136,7 +143,6 @@ function countRejection(
   return waits ? guard.atMost(msUntil(deadlineMs), counted).then(undefined, () => decision) : decision;
 }
 
-/** What this process knows about the rejections of a key. */
 interface Known {
   /** The rejections left until a ban, from the store's last answer; 0 if unknown. */
   left: number;

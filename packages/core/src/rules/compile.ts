@@ -1,10 +1,8 @@
-import type { RequestContext } from "../requests/request-context.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
-import { limitWords, meaningWithRules, type Rule } from "./rule.js";
-import type { RuleContext, RulesOptions } from "./rule-context.js";
+import { limitWords, meaningWithRules, type Rule, type RuleContext, type RulesOptions } from "./rule.js";
 
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {
@@ -13,7 +11,6 @@ export class CompiledRules<Req> {
   readonly http: readonly CompiledRule<Req>[];
   /** Finds the rules whose method, path and headers match a request. Undefined if each of `http` matches every request. */
   readonly index: MatchIndex<CompiledRule<Req>> | undefined;
-  /** Whether no rule is enforced. */
   readonly allShadow: boolean;
   /** Whether a rule may reject a request for its path alone. */
   readonly mayRejectPath: boolean;
@@ -34,19 +31,12 @@ export class CompiledRules<Req> {
     this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
     this.needAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
   }
-
-  /** The rules that match a request, without those under which the same middleware has checked it before. */
-  find(context: RequestContext<Req>): readonly CompiledRule<Req>[] {
-    const rules = this.index === undefined ? this.http : this.index.find(context);
-    return context.previousHere === undefined ? rules : rules.filter(({ name }) => !context.wasCheckedUnder(name));
-  }
 }
 
 /** Options that a middleware with `rules` refuses: each rule sets its own. */
 const ruleWords = [...limitWords.filter((word) => meaningWithRules[word] === "error"), "name"];
 const sharedWords = [...limitWords.filter((word) => meaningWithRules[word] === "default"), "refundWhen"];
 
-/** Compiles the one rule of a middleware without `rules`. */
 export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
   return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name } as Rule<Req, string>, context);
 }
@@ -63,25 +53,21 @@ export function rulesWithDefaults<Req>(
 ): CompiledRule<Req>[] {
   const beside = definedOf(options, ruleWords);
   if (beside.length > 0) {
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
+    throw conflict(
       `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
     );
   }
   const shared = Object.fromEntries(definedOf(options, sharedWords));
   const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
   const fill = (rule: object): object => {
-    const filled = { ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) };
-    if (!isForKey(filled) && !("onMissingKey" in rule)) delete filled["onMissingKey"];
+    const filled: Record<string, unknown> = { ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) };
+    // The missing key of a rule with `key: "ip"` is the address itself.
+    const { key = "ip", onMissingKey } = filled;
+    if (onMissingKey === "ip" && key === "ip" && !("onMissingKey" in rule)) delete filled["onMissingKey"];
     return filled;
   };
   const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? fill(rule) : rule)) : rules;
   return compileRules(where, filled, context);
-}
-
-/** `onMissingKey: "ip"` is no default for rules with `key: "ip"`, whose missing key is the address itself. */
-function isForKey({ onMissingKey, key = "ip" }: { readonly [option: string]: unknown }): boolean {
-  return onMissingKey !== "ip" || key !== "ip";
 }
 
 /** The options among these that are not undefined. */
@@ -115,14 +101,14 @@ export function tryRules<Req>(
   const compiled: CompiledRule<Req>[] = [];
   const mistakes: FloodgateError[] = [];
   const names = new Set<unknown>();
-  collectMistake(mistakes, () => inside(["rules"], () => checkList(where, rules)));
-  if (mistakes.length > 0) return { compiled, mistakes };
+  if (!Array.isArray(rules) || rules.length === 0) {
+    mistakes.push(wrongOption(where, "rules", "an array of at least one rule", rules, `rules: [${exampleRule}]`));
+    return { compiled, mistakes };
+  }
   for (const [i, rule] of rules.entries()) {
     if (mistakes.length >= max) break;
     const place = `${where}: rules[${i}]`;
-    collectMistake(mistakes, () =>
-      compiled.push(withPlace(place, () => inside(["rules", i], () => compileRule(place, rule, names, context)))),
-    );
+    collectMistake(mistakes, () => compiled.push(inside(["rules", i], () => compileRule(place, rule, names, context), place)));
   }
   return { compiled, mistakes };
 }
@@ -137,36 +123,14 @@ export function collectMistake(mistakes: FloodgateError[], compile: () => unknow
   }
 }
 
-/** Puts the rule's place before an error message that lacks it, such as one about a policy. */
-function withPlace<T>(place: string, make: () => T): T {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof FloodgateError && !error.message.startsWith(place)) error.message = `${place}: ${error.message}`;
-    throw error;
-  }
-}
-
-function checkList(where: string, rules: unknown): void {
-  if (Array.isArray(rules) && rules.length > 0) return;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`rules\` must be an array of at least one rule, but was ${shown(rules)}. Write rules: [{ name: "per-ip", key: "ip", limit: 100, window: "1m" }].`,
-  );
-}
+const exampleRule = '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }';
 
 function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
-  checkOptions(
-    place,
-    rule,
-    ["name", "match", "headers", "grants", "refundWhen", ...limitWords],
-    '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }',
-  );
+  checkOptions(place, rule, ["name", "match", "headers", "grants", "refundWhen", ...limitWords], exampleRule);
   if (rule.headers !== undefined && typeof rule.headers !== "boolean") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${place}: \`headers\` of a rule says whether headers show its limit, but was ${shown(rule.headers)}. Write headers: false. Their format is an option beside \`rules\`.`,
-      { at: ["headers"] },
+      ["headers"],
     );
   }
   if (names.has(rule.name)) {

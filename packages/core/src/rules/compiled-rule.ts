@@ -1,27 +1,22 @@
 import { heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
-import type { Check } from "../decide/limit.js";
-import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
+import { type Check, checkLease, checkName, createLimit, type Limit } from "../decide/decision.js";
 import { isZero } from "../decide/zero-limits.js";
-import type { EventListener } from "../events/events.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { type Duration, parseDuration } from "../support/duration.js";
-import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, attempt, isPromise, type Promised } from "../support/promises.js";
 import { Ban } from "./bans.js";
-import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
+import { checkReachable, checkRuleCost, costOf, type RefundWhen, refundWhen, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
-import { compileGrants, type Granted } from "./grants.js";
-import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
-import { type CompiledMatch, compileMatch } from "./match.js";
-import { compilePlans, policyOption } from "./plans.js";
-import { type RefundWhen, refundWhen } from "./refund-when.js";
-import type { OnMissingKey, Rule } from "./rule.js";
-import type { RuleContext, Warn } from "./rule-context.js";
+import { type KeySource, keyedEntries, keySource } from "./key-source.js";
+import { type CompiledMatch, compileMatch, type Match } from "./match.js";
+import { compileGrants, compilePlans, type Granted, policyOption } from "./plans.js";
+import type { OnMissingKey, Rule, RuleContext, Warn } from "./rule.js";
 import { type KeyDigests, namedKeyText } from "./secret-keys.js";
 
 /** What a rule checks a request for. */
@@ -38,30 +33,6 @@ export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-ke
 /** What a rule asks for a request: a check, or nothing. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
-/** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
-export function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
-  for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
-  return asked as readonly RuleCheck<Req>[];
-}
-
-/** Emits the events of rules that did not count a request, because its client or key is exempt, or because it has no key. */
-export function emitNotCounted<Req>(
-  listener: EventListener | undefined,
-  rules: readonly CompiledRule<Req>[],
-  asked: readonly Asked<Req>[],
-): void {
-  asked.forEach((answer, i) => {
-    const { name } = rules[i] as CompiledRule<Req>;
-    if (answer === "exempt") listener?.({ type: "exempt", name });
-    else if (answer === "missing-key" || answer === "no-key") listener?.({ type: "missing-key", name, rejected: answer === "missing-key" });
-  });
-}
-
-/** Whether one of the rules rejects a request whose path is ambiguous. */
-export function rejectsPath<Req>(rules: readonly CompiledRule<Req>[]): boolean {
-  return rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
-}
-
 /** A rule made ready: options checked, key and match compiled, limits made. */
 export class CompiledRule<Req> implements Counted {
   readonly name: string;
@@ -75,7 +46,6 @@ export class CompiledRule<Req> implements Counted {
   readonly ban: Ban | undefined;
   readonly settle: CostFunction<Req> | undefined;
   readonly refundWhen: RefundWhen | undefined;
-  /** Whether response headers show its limit. */
   readonly inHeaders: boolean;
   /** Whether it may need the client's address. */
   readonly readsAddress: boolean;
@@ -85,8 +55,9 @@ export class CompiledRule<Req> implements Counted {
   readonly owner: NameOwner;
   /** As it was given, with the middleware's defaults. */
   readonly options: Rule<Req, string>;
+  /** What this rule asks for a request that its match fits. A shadow rule never fails a request. */
+  readonly ask: (context: RequestContext<Req>) => Promised<Asked<Req>>;
   readonly #where: string;
-  /** A match that is a function of the request. */
   readonly #test: ((request: Req) => Promised<boolean>) | undefined;
   readonly #policy: ((request: Req) => unknown) | undefined;
   readonly #byPolicy = new WeakMap<Policy, Limit>();
@@ -102,8 +73,6 @@ export class CompiledRule<Req> implements Counted {
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
   readonly #grants: ReadonlyMap<string, Granted> | undefined;
-  /** Whether it counts each request that its match fits. */
-  readonly #isPlain: boolean;
   readonly #lease: boolean | undefined;
   readonly #holdMs: number | undefined;
   readonly #warn: Warn;
@@ -123,18 +92,19 @@ export class CompiledRule<Req> implements Counted {
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     const { ambiguousPath = "count" } = rule;
     this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
+    const { descriptors } = context;
+    const readDescriptor = descriptors && ((at: string, match: Match) => descriptors.compileMatch(at, match, keyedEntries(rule.key)));
     if (typeof rule.match === "function") this.#test = rule.match;
-    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, matchReader(rule, context));
+    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, readDescriptor);
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
     this.#key = inside(["key"], () => keySource(where, key, context, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
+      throw conflict(
         `${where}: \`onMissingKey: "ip"\` cannot stand in for \`key: "ip"\`. Write onMissingKey: "error", "skip" or "reject".`,
-        { at: ["onMissingKey"] },
+        ["onMissingKey"],
       );
     }
     this.#cost = costOf(where, cost, context.costs);
@@ -142,10 +112,9 @@ export class CompiledRule<Req> implements Counted {
     this.refundWhen = refundWhen(where, rule.refundWhen);
     this.inHeaders = rule.headers !== false;
     if (this.settle !== undefined && this.#cost === 0) {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
+      throw conflict(
         `${where}: \`cost: 0\` passes free of charge, so there is nothing for \`settle\` to settle. Reserve something: cost: 1.`,
-        { at: ["cost"] },
+        ["cost"],
       );
     }
     const policy = policyOption(where, rule);
@@ -160,11 +129,11 @@ export class CompiledRule<Req> implements Counted {
     this.mayBeZero = this.#policy !== undefined || [this.fixed, ...(this.plans?.values() ?? [])].some((limit) => limit && isZero(limit));
     this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
-    this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
-      namedKeyText(key, this.#key.secrecy, this.#digests),
-    );
+    const exempt = [...context.exempt, ...compileExempt(where, rule.exempt)];
+    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, this.#digests));
     if (rule.grants !== undefined) this.#grants = compileGrants(where, rule.grants, this.plans, (key) => this.keyText(key));
-    this.#isPlain = this.#test === undefined && this.#exempt?.hasRanges !== true;
+    const countsAll = this.#test === undefined && this.#exempt?.hasRanges !== true;
+    this.ask = this.shadow ? this.#askInShadow : countsAll ? this.#askFor : this.#askIfMatching;
     const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
     this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
   }
@@ -175,10 +144,9 @@ export class CompiledRule<Req> implements Counted {
     { hasPlan }: RuleContext<Req>,
   ): ReadonlyMap<string, Limit> {
     if (typeof base === "function") {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
+      throw conflict(
         `${this.#where}: \`plans\` cannot stand beside a policy that is a function of the request. Let the function answer each plan's policy.`,
-        { at: ["plans"] },
+        ["plans"],
       );
     }
     // Plans may be there for grants alone.
@@ -198,20 +166,16 @@ export class CompiledRule<Req> implements Counted {
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
-  /** What this rule asks for a request that its match fits. A shadow rule never fails a request. */
-  ask(context: RequestContext<Req>): Promised<Asked<Req>> {
-    if (!this.shadow) return this.#isPlain ? this.#askFor(context) : this.#ask(context);
+  #askInShadow(context: RequestContext<Req>): Promised<Asked<Req>> {
     return attempt<Asked<Req>>(
-      () => this.#ask(context),
+      () => this.#askIfMatching(context),
       (error) => this.#shadowFault(error),
     );
   }
 
-  #ask(context: RequestContext<Req>): Promised<Asked<Req>> {
-    if (this.#test === undefined) return this.#askUnlessExempt(context);
-    return andThen<unknown, Asked<Req>>(this.#test(context.request), (answer) =>
-      this.#applies(answer) ? this.#askUnlessExempt(context) : "no-match",
-    );
+  #askIfMatching(context: RequestContext<Req>): Promised<Asked<Req>> {
+    const applies = this.#test === undefined ? true : this.#test(context.request);
+    return andThen<unknown, Asked<Req>>(applies, (answer) => (this.#applies(answer) ? this.#askUnlessExempt(context) : "no-match"));
   }
 
   /** @throws FloodgateError `FLOODGATE_INVALID_ANSWER` unless a match function answers a boolean, undefined or null. */
@@ -342,13 +306,13 @@ export class CompiledRule<Req> implements Counted {
    */
   keyText(key: LimiterKey): string {
     if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#ipv6Prefix);
-    const { secrecy } = this.#key;
-    const text = namedKeyText(withAddresses(this.#key, key, this.#ipv6Prefix), secrecy, this.#digests);
+    const { kind } = this.#key;
+    const text = namedKeyText(key, kind, this.#digests, this.#ipv6Prefix);
     if (text !== undefined) return text;
     const parts = [this.options.key].flat().join(", ");
     throw new FloodgateError(
       "FLOODGATE_INVALID_KEY",
-      `The key of ${shown(this.name)} is a tuple of ${(secrecy as readonly boolean[]).length} parts, but another key was given, which counts nothing. Write all parts in the rule's order: [${parts}].`,
+      `The key of ${shown(this.name)} is a tuple of ${(kind as readonly unknown[]).length} parts, but another key was given, which counts nothing. Write all parts in the rule's order: [${parts}].`,
     );
   }
 
@@ -380,23 +344,17 @@ export class CompiledRule<Req> implements Counted {
       return [{ plan: undefined, limit: this.fixed }, ...plans];
     }
     const answered = (): PlannedLimit[] => [...this.#answered.values()].map((limit) => ({ plan: undefined, limit }));
-    if ((this.#policy as (request: Req) => unknown).length > 0) return this.#someOf(answered());
-    return andThen<unknown, readonly PlannedLimit[]>((this.#policy as () => unknown)(), (policy) => {
-      this.limitOf(toPolicy(this.#where, policy));
-      return answered();
-    });
-  }
-
-  #someOf(known: readonly PlannedLimit[]): readonly PlannedLimit[] {
+    if (this.#policy?.length === 0) {
+      return andThen<unknown, readonly PlannedLimit[]>((this.#policy as () => unknown)(), (policy) => {
+        this.limitOf(toPolicy(this.#where, policy));
+        return answered();
+      });
+    }
+    const known = answered();
     if (known.length > 0) return known;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
       `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
-}
-
-/** Reads what a rule for descriptors matches. Undefined if only HTTP requests are limited. */
-function matchReader<Req>({ key }: Rule<Req, string>, { descriptors }: RuleContext<Req>): Parameters<typeof compileMatch>[2] {
-  return descriptors && ((where, match) => descriptors.compileMatch(where, match, keyedEntries(key)));
 }

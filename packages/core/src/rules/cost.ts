@@ -1,7 +1,8 @@
-import type { Limit } from "../decide/limit.js";
+import type { Limit } from "../decide/decision.js";
 import type { CostFunction } from "../requests/functions.js";
-import { FloodgateError, shown } from "../support/errors.js";
-import { nearest } from "../support/options.js";
+import { FloodgateError, shown, wrongOption } from "../support/errors.js";
+import { didYouMean } from "../support/options.js";
+import type { Promised } from "../support/promises.js";
 
 /** The app's `costs`, which rules refer to by name. */
 export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
@@ -9,11 +10,9 @@ export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
 /** @throws FloodgateError `FLOODGATE_UNKNOWN_COST` if the app does not define this name. */
 export function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
   if (Object.hasOwn(costs, name)) return costs[name] as CostFunction<Req>;
-  const known = Object.keys(costs);
-  const near = nearest(name, known);
   throw new FloodgateError(
     "FLOODGATE_UNKNOWN_COST",
-    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`,
+    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${didYouMean(name, Object.keys(costs))} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`,
     { at: [option] },
   );
 }
@@ -58,9 +57,28 @@ export function settleOf<Req>(
 ): CostFunction<Req> | undefined {
   if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
   if (typeof settle === "string") return (!Object.hasOwn(costs, settle) && known?.(settle)) || namedCost(where, "settle", settle, costs);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,
-    { at: ["settle"] },
-  );
+  throw wrongOption(where, "settle", "a function or the name of one of `costs`", settle, "settle: (req) => req.tokensUsed");
+}
+
+/** Whether to refund a request, by its response status. */
+export type RefundWhen = (status: number) => Promised<boolean>;
+
+/** A function, or a list of statuses: `"5xx,404"`. */
+export type RefundOption = RefundWhen | string;
+
+/** A list of statuses: `"5xx,404"`. */
+export const statusList: RegExp = /^[1-5](?:[0-9]{2}|xx)(?:\s*,\s*[1-5](?:[0-9]{2}|xx))*$/;
+
+/** The status of a request whose client left. A `4xx` in a list is not this one: else each client could leave early and never pay. */
+const clientLeft = 499;
+
+/** @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither a function nor a list of statuses. */
+export function refundWhen(where: string, option: unknown): RefundWhen | undefined {
+  if (option === undefined || typeof option === "function") return option as RefundWhen | undefined;
+  if (typeof option !== "string" || !statusList.test(option)) {
+    const example = 'refundWhen: (status) => status >= 500, or refundWhen: "5xx"';
+    throw wrongOption(where, "refundWhen", "a function or a list of statuses", option, example);
+  }
+  const statuses = new Set(option.split(/\s*,\s*/));
+  return (status) => statuses.has(`${status}`) || (status !== clientLeft && statuses.has(`${Math.floor(status / 100)}xx`));
 }

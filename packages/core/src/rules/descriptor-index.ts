@@ -1,7 +1,7 @@
 import type { Descriptor } from "../requests/descriptor.js";
-import { getOrMake } from "../support/get-or-make.js";
-import { type DescriptorMatch, fitsDescriptor } from "./descriptor-match.js";
-import type { CompiledMatch } from "./match.js";
+import { getOrMake } from "../support/maps.js";
+import { fitsDescriptor } from "./descriptor-rule.js";
+import type { CompiledMatch, DescriptorMatch } from "./match.js";
 
 /** Rules of one domain, by their places in the list. */
 class ByEntry {
@@ -49,7 +49,6 @@ export class DescriptorIndex<Rule extends { readonly match: CompiledMatch | unde
     });
   }
 
-  /** The rules that match, in their order. */
   find(descriptor: Descriptor): readonly Rule[] {
     const found: number[] = [];
     this.#everyDomain.find(descriptor, found);

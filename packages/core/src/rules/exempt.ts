@@ -1,5 +1,5 @@
 import { encodeKey, type Key } from "../limits/key.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
+import { inside, invalidOption, shown } from "../support/errors.js";
 import { contains, type IpRange, parseCidr, parseIp } from "../support/ip.js";
 import { checkOptions } from "../support/options.js";
 
@@ -11,7 +11,6 @@ export interface Exempt {
   readonly keys?: readonly Key[];
 }
 
-/** A compiled `exempt` option. */
 export interface Exempted {
   readonly ranges: readonly IpRange[];
   readonly keys: readonly Key[];
@@ -26,15 +25,10 @@ export function compileExempt(where: string, exempt: Exempt | undefined): readon
   return inside(["exempt"], () => {
     checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
     const ranges = list(where, "ips", exempt.ips).map((text, i) => inside(["ips", i], () => range(where, text)));
-    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => validKey(key as Key)));
+    const keys = list(where, "keys", exempt.keys) as readonly Key[];
+    for (const [i, key] of keys.entries()) inside(["keys", i], () => encodeKey(key));
     return [{ ranges, keys }];
   });
-}
-
-/** @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid. */
-function validKey(key: Key): Key {
-  encodeKey(key);
-  return key;
 }
 
 /** All exemptions of one rule: its own, and those of all rules. */
@@ -42,21 +36,13 @@ export class Exemptions {
   readonly #ranges: readonly IpRange[];
   readonly #keys: ReadonlySet<string>;
 
-  private constructor(all: readonly Exempted[], textOf: (key: Key) => string | undefined) {
+  /** @param textOf returns the text under which the rule counts a key; undefined if the rule makes no such key. */
+  constructor(all: readonly Exempted[], textOf: (key: Key) => string | undefined) {
     this.#ranges = all.flatMap(({ ranges }) => ranges);
     const texts = all.flatMap(({ keys }) => keys).map(textOf);
     this.#keys = new Set(texts.filter((text) => text !== undefined));
   }
 
-  /**
-   * Combines exemptions. Returns undefined for an empty list.
-   * @param textOf returns the text under which the rule counts a key; undefined if the rule makes no such key.
-   */
-  static of(all: readonly Exempted[], textOf: (key: Key) => string | undefined): Exemptions | undefined {
-    return all.length === 0 ? undefined : new Exemptions(all, textOf);
-  }
-
-  /** Whether the client's address is needed. */
   get hasRanges(): boolean {
     return this.#ranges.length > 0;
   }
@@ -78,18 +64,15 @@ function list(where: string, option: "ips" | "keys", value: unknown): readonly u
   // A key may be a secret, so it is not shown.
   const given = isText && option === "keys" ? "a string" : shown(value);
   const example = isText && option === "ips" ? shown(value) : "...";
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`exempt.${option}\` must be an array, but was ${given}. Write exempt: { ${option}: [${example}] }.`,
-    { at: [option] },
-  );
+  throw invalidOption(`${where}: \`exempt.${option}\` must be an array, but was ${given}. Write exempt: { ${option}: [${example}] }.`, [
+    option,
+  ]);
 }
 
 function range(where: string, text: unknown): IpRange {
   const parsed = typeof text === "string" ? parseCidr(text) : undefined;
   if (parsed !== undefined) return parsed;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where}: \`exempt.ips\` must be a list of IP addresses and ranges, but one was ${shown(text)}. Write exempt: { ips: ["10.0.0.0/8"] }.`,
   );
 }

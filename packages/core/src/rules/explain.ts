@@ -7,9 +7,7 @@ import { CompiledRules, rulesWithDefaults } from "./compile.js";
 import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
-import type { Rule } from "./rule.js";
-import { type RulesOptions, ruleContext } from "./rule-context.js";
-import type { RuleSet } from "./rule-source.js";
+import { type Rule, type RuleSet, type RulesOptions, ruleContext } from "./rule.js";
 import { headerCost } from "./validate.js";
 
 /**

@@ -1,12 +1,12 @@
-import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../limits/key.js";
+import type { CountedKey, Key } from "../limits/key.js";
 import { entryValue } from "../requests/descriptor.js";
 import type { KeyFunction } from "../requests/functions.js";
 import { noRoute, type RequestContext, type RouteOf } from "../requests/request-context.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, shown } from "../support/errors.js";
 import { isHeaderName, nearest } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import type { CompiledMatch } from "./match.js";
-import { isSecretHeader, type KeyDigests, type Secrecy } from "./secret-keys.js";
+import { type KeyDigests, type KeyKind, secretHeaders } from "./secret-keys.js";
 
 /**
  * The names of keys that need no definition, and those the app defines. `secret:` before a header or an own name stores and shows
@@ -44,7 +44,7 @@ export function keyedEntries(key: unknown): string[] {
 /** A name in `key` without its `secret:`, and whether only a digest of the key is stored and shown. */
 export function parseKeyName(name: string): { readonly name: string; readonly secret: boolean } {
   if (name.startsWith(secretMark)) return { name: name.slice(secretMark.length), secret: true };
-  return { name, secret: name.startsWith(headerMark) && isSecretHeader(name.slice(headerMark.length).toLowerCase()) };
+  return { name, secret: name.startsWith(headerMark) && secretHeaders.has(name.slice(headerMark.length).toLowerCase()) };
 }
 
 /** A function of the request, a name, or a tuple of names. */
@@ -56,26 +56,17 @@ export interface KeyNames<Req> {
   readonly digests: KeyDigests;
 }
 
-/** Answers the key as the app or the request gives it; undefined if it is missing. */
-type PlainSource<Req> = (context: RequestContext<Req>) => Promised<Key | undefined>;
-
-/** The same, with digests in place of secrets. */
+/** Answers the key, with digests in place of secrets; undefined if it is missing. */
 type Source<Req> = (context: RequestContext<Req>) => Promised<CountedKey | undefined>;
 
-/** A rule's `key`, compiled. */
 export interface KeySource<Req> {
   readonly of: Source<Req>;
-  readonly secrecy: Secrecy;
-  /** Whether the key, or each of its parts, is the client's address. */
-  readonly addresses: boolean | readonly boolean[];
+  /** Of the key, or of each part of a tuple of names. */
+  readonly kind: KeyKind | readonly KeyKind[];
   /** Whether the key may need the client's address: as a part of it, or for a function that takes more than the request. */
   readonly readsAddress: boolean;
   /** Whether a request may have no such key. */
   readonly mayBeMissing: boolean;
-}
-
-interface PlainKeySource<Req> extends KeySource<Req> {
-  readonly of: PlainSource<Req>;
 }
 
 /**
@@ -94,16 +85,14 @@ export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>
   const parts = key.map((part, i) => inside([i], () => ofName(part)));
   return {
     of: ofAll(parts.map((part) => part.of)),
-    secrecy: parts.map((part) => part.secrecy === true),
-    addresses: parts.map((part) => part.addresses === true),
+    kind: parts.map((part) => part.kind as KeyKind),
     readsAddress: parts.some((part) => part.readsAddress),
     mayBeMissing: parts.some((part) => part.mayBeMissing),
   };
 }
 
-function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): PlainKeySource<Req> {
-  const of: PlainSource<Req> = (context) => context.key(key, routeOf);
-  return { of, secrecy: false, addresses: false, readsAddress: key.length > 1, mayBeMissing: true };
+function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): KeySource<Req> {
+  return { of: (context) => context.key(key, routeOf), kind: "plain", readsAddress: key.length > 1, mayBeMissing: true };
 }
 
 function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
@@ -133,20 +122,13 @@ function fromName<Req>(where: string, given: unknown, names: KeyNames<Req>, rout
       ? (headerSource<Req>(name) ?? entrySource<Req>(name) ?? (secret ? undefined : builtInSource(name, routeOf)))
       : ofFunction(own, routeOf);
   if (source === undefined) throw unknownKey(where, given, names);
-  return secret ? { ...source, of: digested(source.of, names.digests), secrecy: true } : source;
+  return secret ? { ...source, of: digested(source.of, names.digests), kind: "secret" } : source;
 }
 
-/** A key that is named to a limiter, with each address as the rule counts it: in any notation, or as events show it. */
-export function withAddresses<Req>({ addresses }: KeySource<Req>, key: Key, ipv6Prefix: number): Key {
-  const counted = <Part>(part: Part): Part | string => (typeof part === "string" ? (namedAddress(part, ipv6Prefix) ?? part) : part);
-  if (!Array.isArray(key)) return addresses === true ? counted(key) : key;
-  return typeof addresses === "boolean" ? key : (key as KeyPart[]).map((part, i) => (addresses[i] === true ? counted(part) : part));
-}
-
-function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): PlainKeySource<Req> | undefined {
+function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): KeySource<Req> | undefined {
   switch (name) {
     case "ip":
-      return { of: (context) => context.ip(), secrecy: false, addresses: true, readsAddress: true, mayBeMissing: true };
+      return { of: (context) => context.ip(), kind: "address", readsAddress: true, mayBeMissing: true };
     case "route":
       return { ...certain, of: (context) => routeOf(context) ?? noRoute() };
     case "global":
@@ -156,15 +138,15 @@ function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): PlainKeySource
   }
 }
 
-const certain = { secrecy: false, addresses: false, readsAddress: false, mayBeMissing: false } as const;
+const certain = { kind: "plain", readsAddress: false, mayBeMissing: false } as const;
 
-function headerSource<Req>(name: string): PlainKeySource<Req> | undefined {
+function headerSource<Req>(name: string): KeySource<Req> | undefined {
   const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
   return isHeaderName(header) ? { ...certain, of: (context) => context.header(header) || undefined, mayBeMissing: true } : undefined;
 }
 
 /** The rule matches only descriptors that have the entry. An empty value is a value like others. */
-function entrySource<Req>(name: string): PlainKeySource<Req> | undefined {
+function entrySource<Req>(name: string): KeySource<Req> | undefined {
   const [entry] = keyedEntries(name);
   if (entry === undefined) return undefined;
   return { ...certain, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry), mayBeMissing: true };
@@ -176,21 +158,19 @@ function checkKind(where: string, given: unknown, match: CompiledMatch | undefin
   const { name } = parseKeyName(given);
   if (match?.descriptor === undefined) {
     if (!name.startsWith(descriptorMark)) return;
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
+    throw conflict(
       `${where}: \`key\` is ${shown(given)}, which only descriptors of Envoy's rate limit service have, but the rule counts HTTP requests. Write match: { domain: "edge" } or match: { descriptor: { ... } }.`,
     );
   }
   if (name !== "route" && !name.startsWith(headerMark)) return;
-  throw new FloodgateError(
-    "FLOODGATE_CONFLICTING_OPTIONS",
+  throw conflict(
     `${where}: \`key\` is ${shown(given)}, which only HTTP requests have, but the rule counts descriptors. Write key: "descriptor:remote_address", or "ip" for the client address in that entry.`,
   );
 }
 
-function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {
-  const digest = (key: Key | undefined): KeyDigest | undefined => (key === undefined ? undefined : digests.digest(key));
-  return (context) => andThen<Key | undefined, KeyDigest | undefined>(of(context), digest);
+function digested<Req>(of: Source<Req>, digests: KeyDigests): Source<Req> {
+  const digest = (key: CountedKey | undefined): CountedKey | undefined => (key === undefined ? undefined : digests.digest(key as Key));
+  return (context) => andThen<CountedKey | undefined, CountedKey | undefined>(of(context), digest);
 }
 
 /** The rule's own path if it has no `*`, else the framework's route, else the rule's path. */

@@ -1,7 +1,7 @@
 import type { Readings } from "../requests/path.js";
-import { getOrMake } from "../support/get-or-make.js";
+import { getOrMake } from "../support/maps.js";
 import type { CompiledMatch } from "./match.js";
-import { PathTrie } from "./path-trie.js";
+import { PathTrie } from "./path-pattern.js";
 
 /** The parts of a request that rules match. */
 export interface RequestParts {
@@ -68,7 +68,6 @@ export class MatchIndex<Rule extends { readonly match: CompiledMatch | undefined
     });
   }
 
-  /** The rules that match, in their order. */
   find(parts: RequestParts): readonly Rule[] {
     const found: number[] = [];
     this.#everyPath.find(parts, found);

@@ -1,10 +1,7 @@
 import type { Readings } from "../requests/path.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
-import { checkOptions, isHeaderName, nearest } from "../support/options.js";
-import type { DescriptorMatch } from "./descriptor-match.js";
-import { compilePath, type PathPattern } from "./path-pattern.js";
-import { PathTrie } from "./path-trie.js";
-import { type ValueTest, valueTest } from "./value-test.js";
+import { inside, invalidOption, shown } from "../support/errors.js";
+import { checkOptions, didYouMean, isHeaderName } from "../support/options.js";
+import { compilePath, type PathPattern, PathTrie } from "./path-pattern.js";
 
 /** The requests that a rule counts. All given parts must match. */
 export interface Match {
@@ -26,9 +23,21 @@ export interface Match {
   readonly descriptor?: Readonly<Record<string, string | readonly string[] | boolean>>;
 }
 
-/** A condition on one header. */
 export interface HeaderTest extends ValueTest {
   readonly name: string;
+}
+
+/** A condition on the entries of one key. */
+export interface EntryTest extends ValueTest {
+  readonly name: string;
+  /** Whether it fits if there is no entry with this key. */
+  readonly absent: boolean;
+}
+
+/** The descriptors that a rule counts. */
+export interface DescriptorMatch {
+  readonly domain: ValueTest | undefined;
+  readonly entries: readonly EntryTest[];
 }
 
 /** A compiled match. Undefined parts always match. */
@@ -86,11 +95,9 @@ function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
 function each<T>(where: string, option: string, value: unknown, compile: (value: unknown) => T): T[] {
   if (!Array.isArray(value)) return [inside([option], () => compile(value))];
   if (value.length > 0) return value.map((item, i) => inside([option, i], () => compile(item)));
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`match.${option}\` is an empty array, which matches no request. Leave it out to match every request.`,
-    { at: [option] },
-  );
+  throw invalidOption(`${where}: \`match.${option}\` is an empty array, which matches no request. Leave it out to match every request.`, [
+    option,
+  ]);
 }
 
 /** The methods that Node's HTTP server accepts. A rule for another method would never match. */
@@ -104,10 +111,8 @@ function compileMethods(where: string, methods: string | readonly string[]): Set
     each(where, "method", methods, (method) => {
       const name = typeof method === "string" ? method.toUpperCase() : "";
       if (knownMethods.includes(name)) return name;
-      const near = nearest(name, knownMethods);
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
-        `${where}: \`match.method\` must be an HTTP method, but was ${shown(method)}.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write method: "POST".`,
+      throw invalidOption(
+        `${where}: \`match.method\` must be an HTTP method, but was ${shown(method)}.${didYouMean(name, knownMethods)} Write method: "POST".`,
       );
     }),
   );
@@ -118,17 +123,15 @@ function compileMethods(where: string, methods: string | readonly string[]): Set
 function compileHeaders(where: string, headers: NonNullable<Match["header"]>): HeaderTest[] {
   return inside(["header"], () => {
     if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `${where}: \`match.header\` must name headers and their values, but was ${shown(headers)}. Write header: { "x-api-version": "2" }.`,
       );
     }
     return Object.entries(headers).map(([name, value]) => {
       if (isHeaderName(name)) return headerTest(where, name, value);
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `${where}: \`match.header\` names ${shown(name)}, which is not a valid header name. Write header: { "x-api-version": "2" }.`,
-        { at: [name] },
+        [name],
       );
     });
   });
@@ -140,10 +143,43 @@ function headerTest(where: string, name: string, value: string | readonly string
   const texts = each(where, name, value, (text) => {
     // Servers trim header values.
     if (typeof text === "string" && text.trim() === text) return text;
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`match.header\` takes for ${shown(name)} a string without spaces around it, a list of strings, true or false, but was given ${shown(text)}. Write header: { ${shown(name)}: ${typeof text === "string" ? shown(text.trim()) : '"2"'} }.`,
     );
   });
   return { name: lowerCaseName, ...valueTest(texts) };
+}
+
+/** A condition on one value, such as that of a header. */
+export interface ValueTest {
+  /** The matching values, if they are a fixed list without `*`. */
+  readonly values: readonly string[] | undefined;
+  /** @param value undefined if the header or entry is missing. */
+  fits(value: string | undefined): boolean;
+}
+
+/** True for any value, false for none; or one of these texts, in which `*` stands for any characters. */
+export function valueTest(expected: boolean | readonly string[]): ValueTest {
+  if (typeof expected === "boolean") return { values: undefined, fits: (given) => (given !== undefined) === expected };
+  const patterns = expected.map((text) => text.split("*"));
+  return {
+    values: patterns.every((parts) => parts.length === 1) ? expected : undefined,
+    fits: (given) => given !== undefined && patterns.some((parts) => fitsParts(given, parts)),
+  };
+}
+
+/** Whether a text consists of these parts with anything between them. Each part is matched as early as possible, the last at the end. */
+function fitsParts(text: string, parts: readonly string[]): boolean {
+  const last = parts[parts.length - 1] as string;
+  if (parts.length === 1) return text === last;
+  const first = parts[0] as string;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  let from = first.length;
+  for (let i = 1; i < parts.length - 1; i++) {
+    const part = parts[i] as string;
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return from <= text.length - last.length;
 }

@@ -1,7 +1,8 @@
 import { definitionOf, factoryName, optionsOf, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
-import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
+import type { Limit } from "../decide/decision.js";
+import type { Key } from "../limits/key.js";
 import type { Duration } from "../support/duration.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, invalidOption, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 
 type AnyOptions<Options = PolicyOptions> = Options extends unknown ? keyof Options : never;
@@ -22,10 +23,7 @@ export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
 export function compilePlans(where: string, plans: Readonly<Record<string, unknown>>, base: Policy): Map<string, Policy> {
   const example = "plans: { pro: { limit: 1000 } }";
   if (typeof plans !== "object" || plans === null || Array.isArray(plans) || Object.keys(plans).length === 0) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${example}.`,
-    );
+    throw invalidOption(`${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${example}.`);
   }
   const baseOptions = optionsOf(base);
   const { numbers } = definitionOf(base);
@@ -55,10 +53,9 @@ export function policyOption<Req>(
   const { policy, limit, window } = rule;
   if (policy !== undefined) {
     if (limit !== undefined || window !== undefined) {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
+      throw conflict(
         `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`,
-        { at: [limit === undefined ? "window" : "limit"] },
+        [limit === undefined ? "window" : "limit"],
       );
     }
     return typeof policy === "function" && factoryName(policy) === undefined
@@ -66,10 +63,9 @@ export function policyOption<Req>(
       : inside(["policy"], () => toPolicy(where, policy));
   }
   if (typeof limit === "function") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`,
-      { at: ["limit"] },
+      ["limit"],
     );
   }
   if (limit === undefined || window === undefined) {
@@ -80,5 +76,60 @@ export function policyOption<Req>(
       `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
     );
   }
-  return slidingWindowCounter({ limit, window });
+  return toPolicy(where, { algorithm: "sliding-window-counter", limit, window });
+}
+
+/** Gives one key of a rule another plan for a time. */
+export interface Grant {
+  /** The key, as the rule's `key` makes it. A secret key is given as its digest (`"secret:..."`). */
+  readonly key: Key;
+  /** The name of one of the rule's `plans`. */
+  readonly plan: string;
+  /** When it ends: a date (midnight in UTC), or a time with its zone: `"2027-01-31T18:00:00+01:00"`. */
+  readonly until: string;
+}
+
+export interface Granted {
+  readonly plan: string;
+  readonly limit: Limit;
+  /** In milliseconds since the epoch. */
+  readonly untilMs: number;
+}
+
+const example = 'grants: [{ key: "42", plan: "pro", until: "2027-01-31" }]';
+
+/**
+ * Compiles the grants of a rule, by the text of the key. Of two for one key the last counts.
+ * @throws FloodgateError if a grant is invalid, or names a plan that the rule does not have.
+ */
+export function compileGrants(
+  where: string,
+  grants: unknown,
+  plans: ReadonlyMap<string, Limit> | undefined,
+  textOf: (key: Key) => string,
+): ReadonlyMap<string, Granted> {
+  if (!Array.isArray(grants)) throw invalid(where, "grants", "an array", grants);
+  return new Map(
+    grants.map((grant: Grant, i) =>
+      inside(["grants", i], () => {
+        checkOptions(`${where}: grants`, grant, ["key", "plan", "until"], example);
+        const { key, plan, until } = grant;
+        const limit = plans?.get(plan);
+        if (limit === undefined) throw invalid(where, "plan", `one of the rule's plans (${[...(plans?.keys() ?? [])].join(", ")})`, plan);
+        const untilMs = isInstant.test(until) ? Date.parse(until) : Number.NaN;
+        if (Number.isNaN(untilMs)) throw invalid(where, "until", "a date, or a time with its zone", until);
+        return [inside(["key"], () => textOf(key)), { plan, limit, untilMs }];
+      }),
+    ),
+  );
+}
+
+/** A time without a zone would differ between servers. */
+const isInstant = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+
+function invalid(where: string, option: "grants" | "plan" | "until", what: string, given: unknown): FloodgateError {
+  return invalidOption(
+    `${where}: \`${option}\` ${option === "grants" ? "" : "of a grant "}must be ${what}, but was ${shown(given)}. Write ${example}.`,
+    [option],
+  );
 }

@@ -1,14 +1,21 @@
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
-import type { CostFunction } from "../requests/functions.js";
+import type { EventListener, RulesEvent, WarningCode } from "../events/events.js";
+import { emitWarning, listenerOf } from "../events/listeners.js";
+import type { CostFunction, KeyFunction } from "../requests/functions.js";
+import { ipv6PrefixOption, type RequestOptions } from "../requests/request-options.js";
+import type { RequestReader } from "../requests/request-reader.js";
 import type { Duration } from "../support/duration.js";
+import { conflict, shown } from "../support/errors.js";
+import { functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./bans.js";
-import type { Exempt } from "./exempt.js";
-import type { Grant } from "./grants.js";
-import type { KeyOption } from "./key-source.js";
+import type { Costs, RefundOption } from "./cost.js";
+import type { DescriptorRules } from "./descriptor-rule.js";
+import { compileExempt, type Exempt, type Exempted } from "./exempt.js";
+import { isBuiltInKey, type KeyNames, type KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
-import type { PlanOptions } from "./plans.js";
-import type { RefundOption } from "./refund-when.js";
+import type { Grant, PlanOptions } from "./plans.js";
+import { keyDigests } from "./secret-keys.js";
 
 /**
  * What happens to a request without a key. `"ip"` counts it by its IP address, apart from all keys; a limiter names that client
@@ -115,3 +122,133 @@ export const meaningWithRules: Readonly<Record<string, Beside>> = {
 } satisfies Record<keyof LimitOptions<unknown>, Beside>;
 
 export const limitWords: readonly string[] = Object.keys(meaningWithRules);
+
+/** One version of the rules from a file or a config database: plain data without functions. */
+export interface RuleSet {
+  readonly rules: readonly PlainRule[];
+  /** Clients that no rule of this version counts. */
+  readonly exempt?: Exempt;
+}
+
+/** A grant that begins, or ends if it has no plan. */
+export interface GrantChange {
+  readonly rule: string;
+  /** The key's text, as events show it. */
+  readonly key: string;
+  readonly grant: Omit<Grant, "key"> | undefined;
+  /** Who grants, for the event. */
+  readonly by?: string | undefined;
+}
+
+/** Why a version of the rules was refused, and when, in milliseconds since the epoch. */
+export interface Refusal {
+  readonly error: unknown;
+  readonly atMs: number;
+}
+
+/**
+ * Rules that change while the server runs. A new version is activated in two steps: every user prepares it; if none refuses it, all users
+ * activate it. If one refuses it, the previous version stays active for all.
+ */
+export interface RuleSource {
+  /** The active version. */
+  readonly current: RuleSet;
+  /** Where the rules come from: a file's path, a Redis key. For people. */
+  readonly name?: string;
+  /** The source's name for the active version. */
+  readonly version?: string;
+  /** The refusal of the newest version; undefined if the newest version is active. */
+  readonly refused?: Refusal | undefined;
+  /** When the active version was last read and found good, in milliseconds since the epoch. */
+  readonly loadedAtMs?: number;
+  /**
+   * Gives a key of a rule another plan until a time, in all processes; without a plan, ends its grant. Undefined if the source cannot be
+   * written. It resolves when this process uses the new version.
+   */
+  grant?(change: GrantChange): Promise<void>;
+  /** Adds a user, which prepares each version after `current`. Returns a function that removes it. */
+  subscribe(user: RuleUser): () => void;
+  /**
+   * Adds positions (file and line) to an error that `prepare` threw for `current`, if the source knows them. Default: the error itself.
+   */
+  explain?(refusal: unknown): unknown;
+}
+
+/** A user of rules: a middleware. */
+export interface RuleUser {
+  /**
+   * Compiles a version. Returns a function that activates it, which must not fail.
+   * @throws FloodgateError if this user refuses it: its app lacks a key, for example. `at` is the path in the version.
+   */
+  prepare(rules: RuleSet): () => void;
+  /** Receives the events of versions; missing if nobody listens. */
+  readonly tell?: ((event: RulesEvent) => void) | undefined;
+}
+
+export function isRuleSource(value: unknown): value is RuleSource {
+  return typeof value === "object" && value !== null && typeof (value as { subscribe?: unknown }).subscribe === "function";
+}
+
+/** The options of a middleware that concern its rules. `keys` alone defines the names of keys. */
+export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {
+  /** The limit's name in headers, store keys and events. Limits of one name on one store share a count. Default `"default"`. */
+  name?: string;
+  /** Several limits, checked in one atomic step; or a source of live rules, such as `await fileRules("limits.yaml")`. */
+  rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
+  /** The keys that `key` and rules refer to by name. Each function runs once per request, however many rules use it. */
+  keys?: Readonly<Record<Own, KeyFunction<Req>>>;
+  /** The costs that `cost` and `settle` refer to by name. Each function runs once per request, however many rules use it. */
+  costs?: Readonly<Record<string, CostFunction<Req>>>;
+  /**
+   * Makes the digests of secret keys HMACs. At least 32 characters, the same in every process. Without it, digests are plain SHA-256, which
+   * does not protect values that can be guessed, such as passwords and short tokens.
+   */
+  keySecret?: string;
+}
+
+/** What the rules of one middleware share when they are compiled: the names that they may use, and whom none of them counts. */
+export interface RuleContext<Req> extends KeyNames<Req> {
+  readonly costs: Costs<Req>;
+  /** Whether the app tells each request's plan. */
+  readonly hasPlan: boolean;
+  readonly ipv6Prefix: number;
+  readonly exempt: readonly Exempted[];
+  /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
+  readonly descriptors: DescriptorRules | undefined;
+  readonly checkRule: RequestReader<Req>["checkRule"];
+  readonly cost: RequestReader<Req>["cost"];
+  readonly warn: Warn;
+}
+
+/** Warns of a probable mistake in the rule with this name: `onEvent`, or the console once in a process. */
+export type Warn = (code: WarningCode, message: string, name: string) => void;
+
+export function ruleContext<Req>(
+  where: string,
+  options: RulesOptions<Req, string>,
+  { descriptors, checkRule, cost }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "cost">,
+  onEvent: EventListener | undefined,
+): RuleContext<Req> {
+  const keys = options.keys ?? {};
+  const costs = options.costs ?? {};
+  const listener = listenerOf(onEvent);
+  for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
+  for (const [name, key] of Object.entries(keys)) {
+    functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
+    if (isBuiltInKey(name)) {
+      throw conflict(`${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`);
+    }
+  }
+  return {
+    keys,
+    costs,
+    hasPlan: options.plan !== undefined,
+    ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
+    digests: keyDigests(where, options),
+    exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
+    descriptors,
+    checkRule,
+    cost,
+    warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
+  };
+}

@@ -1,47 +1,18 @@
-import { countedText, encodeKey, type Key, KeyDigest, type KeyPart, secretPrefix, wholeText } from "../limits/key.js";
+import { countedText, type Key, KeyDigest, type KeyPart, namedAddress, secretPrefix, wholeText } from "../limits/key.js";
 import { FloodgateError } from "../support/errors.js";
 import { hmacSha256, sha256 } from "../support/hash.js";
 import { secretText } from "../support/options.js";
 
 /** Headers that carry credentials: as keys they are always secret. */
-const secretHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "proxy-authorization",
-  "x-authorization",
-  "cookie",
-  "api-key",
-  "apikey",
-  "x-api-key",
-  "x-apikey",
-  "x-api-token",
-  "x-auth-key",
-  "x-auth-token",
-  "x-access-token",
-  "x-session-token",
-  "x-csrf-token",
-  "x-xsrf-token",
-  "x-client-secret",
-  "private-token",
-  "job-token",
-  "x-gitlab-token",
-  "x-vault-token",
-  "x-amz-security-token",
-  "x-amzn-oidc-accesstoken",
-  "x-amzn-oidc-data",
-  "x-forwarded-access-token",
-  "x-functions-key",
-  "x-goog-api-key",
-  "x-rapidapi-key",
-  "x-shopify-access-token",
-  "ocp-apim-subscription-key",
-  "cf-access-client-secret",
-  "cf-access-jwt-assertion",
-]);
-
-/** Whether a name in `key` is that of a secret without being marked as one. */
-export function isSecretHeader(lowerCaseName: string): boolean {
-  return secretHeaders.has(lowerCaseName);
-}
+export const secretHeaders: ReadonlySet<string> = new Set(
+  (
+    "authorization proxy-authorization x-authorization cookie api-key apikey x-api-key x-apikey x-api-token x-auth-key " +
+    "x-auth-token x-access-token x-session-token x-csrf-token x-xsrf-token x-client-secret private-token job-token " +
+    "x-gitlab-token x-vault-token x-amz-security-token x-amzn-oidc-accesstoken x-amzn-oidc-data x-forwarded-access-token " +
+    "x-functions-key x-goog-api-key x-rapidapi-key x-shopify-access-token ocp-apim-subscription-key cf-access-client-secret " +
+    "cf-access-jwt-assertion"
+  ).split(" "),
+);
 
 /** Keeps digests apart from SHA-256 hashes and HMACs of the same texts that somebody computes for another purpose. */
 const domain = "floodgate:secret-key:";
@@ -89,16 +60,22 @@ function keyToDigest(key: Key): string {
   }
 }
 
-/** Which parts of a rule's key are secret; a boolean where the key is no tuple of names. */
-export type Secrecy = boolean | readonly boolean[];
+/** What a rule's key or a part of it is: the client's address, a secret, or anything else. */
+export type KeyKind = "address" | "secret" | "plain";
 
 /**
  * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple of names, and this is no tuple
  * of as many parts.
+ * @param kinds of the parts of a tuple; one where the key is no tuple of names.
+ * @param ipv6Prefix makes each address what the rule counts, in whatever notation it is given. Without it, addresses stay as they are.
  */
-export function namedKeyText(key: Key, secrecy: Secrecy, digests: KeyDigests): string | undefined {
-  if (secrecy === true) return countedText(digests.named(key));
-  if (secrecy === false) return encodeKey(key);
-  if (!Array.isArray(key) || key.length !== secrecy.length) return undefined;
-  return countedText((key as KeyPart[]).map((part, i) => (secrecy[i] === true ? digests.named(part) : part)));
+export function namedKeyText(key: Key, kinds: KeyKind | readonly KeyKind[], digests: KeyDigests, ipv6Prefix?: number): string | undefined {
+  const counted = <Part extends Key>(part: Part, kind: KeyKind | undefined): Part | KeyDigest | string => {
+    if (kind === "secret") return digests.named(part);
+    if (kind !== "address" || ipv6Prefix === undefined || typeof part !== "string") return part;
+    return namedAddress(part, ipv6Prefix) ?? part;
+  };
+  if (typeof kinds === "string") return countedText(counted(key, kinds));
+  if (!Array.isArray(key) || key.length !== kinds.length) return undefined;
+  return countedText((key as KeyPart[]).map((part, i) => counted(part, kinds[i])));
 }

@@ -1,12 +1,10 @@
-import { FloodgateError, shown } from "../support/errors.js";
+import { type FloodgateError, wrongOption } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { collectMistake, tryRules } from "./compile.js";
 import { descriptorRules } from "./descriptor-rule.js";
 import { compileExempt } from "./exempt.js";
 import { isBuiltInKey, parseKeyName } from "./key-source.js";
-import type { Rule } from "./rule.js";
-import type { RuleContext } from "./rule-context.js";
-import type { RuleSet } from "./rule-source.js";
+import type { Rule, RuleContext, RuleSet } from "./rule.js";
 import { KeyDigests } from "./secret-keys.js";
 
 /** A list of names, or an object with a property for each, as `rateLimit` takes it. */
@@ -33,7 +31,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
       app.keys ??
         set.rules
           .flatMap(({ key }) => key ?? [])
-          .map(ownName)
+          .map((name) => (typeof name === "string" ? parseKeyName(name).name : name))
           .filter(isName),
     ),
     costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
@@ -49,10 +47,6 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
 }
 
-function ownName(name: unknown): unknown {
-  return typeof name === "string" ? parseKeyName(name).name : name;
-}
-
 function isName(name: unknown): name is string {
   return typeof name === "string" && /^[A-Za-z_$][\w$.-]*$/.test(name) && !isBuiltInKey(name);
 }
@@ -62,11 +56,8 @@ function named(option: keyof AppNames, names: Names): Readonly<Record<string, ()
   if (Array.isArray(list) && list.every((name) => typeof name === "string")) {
     return Object.fromEntries(list.map((name) => [name, () => undefined]));
   }
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `\`app\`: \`${option}\` must be a list of names, or an object with a property for each, but was ${shown(names)}. Write ${option}: [${option === "keys" ? '"user"' : '"items"'}].`,
-    { at: [option] },
-  );
+  const example = `${option}: [${option === "keys" ? '"user"' : '"items"'}]`;
+  throw wrongOption("`app`", option, "a list of names, or an object with a property for each", names, example);
 }
 
 /** A header of a response that only floodgate gateway sees. Here nothing is settled. */

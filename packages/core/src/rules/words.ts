@@ -1,5 +1,4 @@
 import { type Duration, formatDuration, parseDuration } from "../support/duration.js";
-import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { Rule } from "./rule.js";
 
@@ -17,18 +16,13 @@ export interface RuleWords {
 export function wordsOf<Req>({ match, key = "ip", ban }: Rule<Req, string>): RuleWords {
   return {
     match: match === undefined ? "all requests" : typeof match === "function" ? "a function" : matchWords(match),
-    key: keyWords(key),
+    key: typeof key === "function" ? "a function" : [key].flat().join(", "),
     ban: ban === undefined ? undefined : `${durationWords(ban.for)} after ${ban.after} rejections within ${durationWords(ban.within)}`,
   };
 }
 
 function durationWords(duration: Duration): string {
   return formatDuration(parseDuration(duration));
-}
-
-function keyWords<Req>(key: KeyOption<Req, string>): string {
-  if (typeof key === "function") return "a function";
-  return Array.isArray(key) ? key.join(", ") : (key as string);
 }
 
 function matchWords({ method, path, header = {}, domain, descriptor = {} }: Match): string {

@@ -43,7 +43,6 @@ export function parseDuration(duration: number | string, option = "duration"): n
   );
 }
 
-/** A whole number of milliseconds as a duration string. */
 export function durationText(ms: number): DurationText {
   return `${BigInt(ms)}ms`;
 }

@@ -57,24 +57,57 @@ export class FloodgateError extends Error {
   }
 }
 
+/**
+ * The error of an option with a wrong value: what it must be, what was given, and what to write.
+ * @param at the path of the option. Empty if the caller adds it: see `inside`.
+ */
+export function wrongOption(
+  where: string,
+  option: string,
+  must: string,
+  given: unknown,
+  write: string,
+  at: readonly (string | number)[] = [option],
+): FloodgateError {
+  const message = `${where}: \`${option}\` must be ${must}, but was ${shown(given)}. Write ${write}.`;
+  return invalidOption(message, at);
+}
+
+/** The error of an option with a wrong value, in words of its own. */
+export function invalidOption(message: string, at: readonly (string | number)[] = []): FloodgateError {
+  return new FloodgateError("FLOODGATE_INVALID_OPTION", message, { at });
+}
+
+/** The error of options that cannot stand together. */
+export function conflict(message: string, at: readonly (string | number)[] = []): FloodgateError {
+  return new FloodgateError("FLOODGATE_CONFLICTING_OPTIONS", message, { at });
+}
+
 /** Escapes control characters except line breaks and tabs, because untrusted text in a message could control a terminal. */
 export function printable(text: string): string {
   return text.replace(/[^\n\t\P{C}]/gu, (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`);
 }
 
-/** Runs `make` for a part of the options, and prefixes `at` of its errors with the part's path. */
-export function inside<T>(part: readonly (string | number)[], make: () => T): T {
+/**
+ * Runs `make` for a part of the options, and prefixes `at` of its errors with the part's path.
+ * @param place stands before messages that lack it, in place of the function that complains.
+ */
+export function inside<T>(part: readonly (string | number)[], make: () => T, place = ""): T {
   try {
     return make();
   } catch (error) {
-    if (error instanceof FloodgateError) error.at = [...part, ...error.at];
+    if (error instanceof FloodgateError) {
+      error.at = [...part, ...error.at];
+      // Made again, because Node prints the stack of an uncaught error, which begins with its first message.
+      if (!error.message.startsWith(place)) throw new FloodgateError(error.code, `${place}: ${error.message.replace(/^\w+: /, "")}`, error);
+    }
     throw error;
   }
 }
 
 /** A value for an error message: short, with its type if that is the problem. */
 export function shown(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  if (typeof value === "string") return JSON.stringify(short(value));
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return value.name === "" ? "a function" : `the function ${value.name}`;
   if (typeof value !== "object" || value === null) return String(value);
@@ -84,6 +117,11 @@ export function shown(value: unknown): string {
   if (kind !== "Object") return `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${kind}`;
   const keys = Object.keys(value);
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
+}
+
+/** Cuts long texts: a word in a file may have a megabyte. */
+export function short(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
 /** The code and message of anything that an app's function threw, even if reading it throws. */

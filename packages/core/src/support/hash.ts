@@ -1,5 +1,4 @@
 import { type NodeCrypto, nodeCrypto } from "./runtime.js";
-import { hex, hmacSha256Bytes, sha256Bytes, utf8 } from "./sha256.js";
 
 /** Hashes strings as UTF-8, to hexadecimal digits. Different lone surrogates have different hashes: see `utf8`. */
 export interface Hashes {
@@ -35,11 +34,129 @@ const crypto = nodeCrypto();
 const hashes = crypto === undefined ? ownHashes : nodeHashes(crypto);
 
 /** SHA-256 of a string as UTF-8, in 64 hexadecimal digits. Synchronous, and the same in every runtime. */
-export function sha256(text: string): string {
-  return hashes.sha256(text);
-}
+export const sha256: Hashes["sha256"] = hashes.sha256;
 
 /** HMAC-SHA-256 of a string with a secret, both as UTF-8, in 64 hexadecimal digits. Synchronous, and the same in every runtime. */
-export function hmacSha256(secret: string, text: string): string {
-  return hashes.hmacSha256(secret, text);
+export const hmacSha256: Hashes["hmacSha256"] = hashes.hmacSha256;
+
+/**
+ * SHA-256 (FIPS 180-4) and HMAC (RFC 2104) in plain TypeScript, for runtimes without `node:crypto`. Web Crypto cannot be used, because
+ * it is asynchronous.
+ */
+
+const blockBytes = 64;
+
+/** UTF-8, but lone surrogates become three bytes (as in WTF-8), so that different strings have different bytes. */
+export function utf8(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length * 3);
+  let at = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.codePointAt(i) as number;
+    if (code < 0x80) {
+      bytes[at++] = code;
+      continue;
+    }
+    if (code < 0x800) bytes[at++] = 0xc0 | (code >> 6);
+    else {
+      if (code < 0x10000) bytes[at++] = 0xe0 | (code >> 12);
+      else {
+        bytes[at++] = 0xf0 | (code >> 18);
+        bytes[at++] = 0x80 | ((code >> 12) & 0x3f);
+        // This character has two code units.
+        i++;
+      }
+      bytes[at++] = 0x80 | ((code >> 6) & 0x3f);
+    }
+    bytes[at++] = 0x80 | (code & 0x3f);
+  }
+  return bytes.subarray(0, at);
+}
+
+export function hex(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += (byte < 16 ? "0" : "") + byte.toString(16);
+  return text;
+}
+
+export function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8Array {
+  const key = secret.length > blockBytes ? sha256Bytes(secret) : secret;
+  const hashed = (padding: number, rest: Uint8Array): Uint8Array => {
+    const bytes = new Uint8Array(blockBytes + rest.length).fill(padding, 0, blockBytes);
+    for (let i = 0; i < key.length; i++) bytes[i] = padding ^ (key[i] as number);
+    bytes.set(rest, blockBytes);
+    return sha256Bytes(bytes);
+  };
+  return hashed(0x5c, hashed(0x36, message));
+}
+
+export function sha256Bytes(bytes: Uint8Array): Uint8Array {
+  const state = Uint32Array.from(initial);
+  const words = new Uint32Array(64);
+  // Padding: a one bit, zeros, and the length in bits as the last eight bytes of the last block.
+  const blocks = Math.ceil((bytes.length + 9) / blockBytes);
+  const end = new DataView(new ArrayBuffer(2 * blockBytes));
+  const whole = Math.floor(bytes.length / blockBytes);
+  const rest = bytes.subarray(whole * blockBytes);
+  const endBytes = new Uint8Array(end.buffer);
+  endBytes.set(rest);
+  endBytes[rest.length] = 0x80;
+  const endAt = (blocks - whole) * blockBytes;
+  end.setUint32(endAt - 8, Math.floor(bytes.length / 2 ** 29));
+  end.setUint32(endAt - 4, bytes.length * 8);
+  const start = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let at = 0; at < whole * blockBytes; at += blockBytes) compress(state, words, start, at);
+  for (let at = 0; at < endAt; at += blockBytes) compress(state, words, end, at);
+  const digest = new DataView(new ArrayBuffer(32));
+  state.forEach((word, i) => {
+    digest.setUint32(4 * i, word);
+  });
+  return new Uint8Array(digest.buffer);
+}
+
+/** The constants are fractional parts of roots of primes: square roots for the initial state, cube roots for the rounds. */
+const primes = firstPrimes(64);
+const initial = primes.slice(0, 8).map((prime) => fraction(prime ** (1 / 2)));
+const rounds = Uint32Array.from(primes, (prime) => fraction(prime ** (1 / 3)));
+
+function firstPrimes(count: number): number[] {
+  const found: number[] = [];
+  for (let n = 2; found.length < count; n++) if (found.every((prime) => n % prime !== 0)) found.push(n);
+  return found;
+}
+
+function fraction(root: number): number {
+  return Math.floor((root - Math.floor(root)) * 2 ** 32);
+}
+
+function compress(state: Uint32Array, words: Uint32Array, block: DataView, at: number): void {
+  for (let i = 0; i < 16; i++) words[i] = block.getUint32(at + 4 * i);
+  for (let i = 16; i < 64; i++) {
+    const early = words[i - 15] as number;
+    const late = words[i - 2] as number;
+    const s0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
+    const s1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
+    words[i] = (words[i - 16] as number) + s0 + (words[i - 7] as number) + s1;
+  }
+  let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
+  for (let i = 0; i < 64; i++) {
+    const choice = (e & f) ^ (~e & g);
+    const t1 = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + (rounds[i] as number) + (words[i] as number)) | 0;
+    const majority = (a & b) ^ (a & c) ^ (b & c);
+    const t2 = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) | 0;
+  }
+  [a, b, c, d, e, f, g, h].forEach((word, i) => {
+    state[i] = (state[i] as number) + word;
+  });
+}
+
+function rotate(word: number, bits: number): number {
+  return (word >>> bits) | (word << (32 - bits));
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, FloodgateError, shown } from "./errors.js";
+import { type ErrorCode, FloodgateError, invalidOption, short, shown, wrongOption } from "./errors.js";
 import { foreignAdvice } from "./foreign-options.js";
 
 /** Rejects options that are not an object, and unknown options. For an option of another library, the error names ours. */
@@ -23,7 +23,9 @@ const mostUnknown = 12;
 function unknownOptions(where: string, options: Readonly<Record<string, unknown>>, unknown: string[], known: readonly string[]): string {
   const byAdvice = new Map<string, string[]>();
   for (const word of unknown.slice(0, mostUnknown)) {
-    const advice = foreignAdvice(word, options, known) ?? usualAdvice(word, known);
+    const near = nearest(word, known);
+    const usual = `${near === undefined ? "" : `Did you mean \`${near}\`? `}The options are ${known.join(", ")}.`;
+    const advice = foreignAdvice(word, options, known) ?? usual;
     byAdvice.set(advice, [...(byAdvice.get(advice) ?? []), `\`${short(word)}\``]);
   }
   const sentences = [...byAdvice].map(([advice, words], i) => {
@@ -33,22 +35,12 @@ function unknownOptions(where: string, options: Readonly<Record<string, unknown>
   return sentences.join(" ");
 }
 
-function usualAdvice(word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  return `${near === undefined ? "" : `Did you mean \`${near}\`? `}The options are ${known.join(", ")}.`;
-}
-
-/** Cuts long words: a word in a file may have a megabyte. */
-function short(word: string): string {
-  return word.length > 60 ? `${word.slice(0, 57)}...` : word;
-}
-
 /** Checks for a whole number of at least `least` and below 2^53. */
 export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`${option}\` must be a whole number of at least ${least}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
+    `${where}: \`${option}\` must be a whole number of at least ${least}${typeof value === "number" && value >= 2 ** 53 ? " and below 2^53" : ""}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
     { at: [option] },
   );
 }
@@ -66,10 +58,9 @@ export function secretText(where: string, option: string, value: unknown, variab
   if (typeof value === "string" && value.length >= 32) return value;
   const type = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
   const actual = typeof value === "string" ? `has ${value.length}` : `was ${type}`;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where}: \`${option}\` must be a string of at least 32 characters, but ${actual}. Write ${option}: process.env.${variable}, and set it to the output of: openssl rand -hex 32.`,
-    { at: [option] },
+    [option],
   );
 }
 
@@ -82,30 +73,22 @@ export function oneOf<const Word extends string>(
   code: ErrorCode = "FLOODGATE_INVALID_OPTION",
 ): Word {
   if ((words as readonly unknown[]).includes(value)) return value as Word;
-  const near = typeof value === "string" ? nearest(value, words) : undefined;
   throw new FloodgateError(
     code,
-    `${where}: \`${option}\` must be one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but ${value === undefined ? "is missing" : `was ${shown(value)}`}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
+    `${where}: \`${option}\` must be one of ${words.map(shown).join(", ")}, but ${value === undefined ? "is missing" : `was ${shown(value)}`}.${didYouMean(value, words)}`,
     { at: [option] },
   );
 }
 
-/** Checks for true or false. */
 export function flag(where: string, option: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`${option}\` must be true or false, but was ${shown(value)}.`, {
-    at: [option],
-  });
+  throw wrongOption(where, option, "true or false", value, `${option}: true`);
 }
 
 /** Checks for a function or undefined. The error shows an example. */
 export function functionOrNothing(where: string, option: string, value: unknown, example: string): void {
   if (value === undefined || typeof value === "function") return;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`${option}\` must be a function, but was ${shown(value)}. Write ${option}: ${example}.`,
-    { at: [option] },
-  );
+  throw wrongOption(where, option, "a function", value, `${option}: ${example}`);
 }
 
 /**
@@ -120,6 +103,12 @@ export function yesOrNo(where: string, option: string, answer: unknown, example:
     `${where}: \`${option}\` must answer true or false, but answered ${shown(answer)}. Write ${option}: ${example}.`,
     { at: [option] },
   );
+}
+
+/** ` Did you mean "limit"?`, for an error. Empty if no known word is close. */
+export function didYouMean(word: unknown, known: readonly string[]): string {
+  const near = typeof word === "string" ? nearest(word, known) : undefined;
+  return near === undefined ? "" : ` Did you mean ${shown(near)}?`;
 }
 
 /** The known word closest to `word`, if it is close enough to be a misspelling. */

@@ -14,13 +14,6 @@ declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | un
 export const workEndsWithRequest: boolean =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
 
-declare const queueMicrotask: (run: () => void) => void;
-
-/** Runs a callback after the current synchronous code. */
-export function afterThisRun(run: () => void): void {
-  queueMicrotask(run);
-}
-
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
   return performance.now();

@@ -1,15 +1,7 @@
 import { it as test } from "vitest";
 import { self, turn, World } from "../../../conformance/src/adapter/world.js";
 import { memoryStore } from "../../../store-memory/src/index.js";
-import {
-  HeldRequests,
-  RateLimit,
-  type RateLimitControls,
-  type RateLimitOptions,
-  type RequestReader,
-  sentPath,
-  withControls,
-} from "../../src/adapter.js";
+import { RateLimit, type RateLimitControls, type RateLimitOptions, type RequestReader, sentPath, withControls } from "../../src/adapter.js";
 import type { Decision } from "../../src/index.js";
 import type { Clock } from "../../src/store.js";
 
@@ -127,7 +119,7 @@ export class App {
   constructor({ limits, steps, handler, host }: Wanted) {
     this.#setups = limits;
     this.#limits = limits.map(limitOf);
-    this.limits = this.#limits.map((limit) => withControls({}, limit, new HeldRequests()));
+    this.limits = this.#limits.map((limit) => withControls({}, limit));
     this.#host = host ?? self;
     this.#steps = steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }];
     this.#handler = handler ?? ((_, decision) => ({ body: { served: true, decision } }));

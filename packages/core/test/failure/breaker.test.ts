@@ -2,9 +2,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
 import { runs } from "../../../../test/runs.js";
-import { Breaker } from "../../src/failure/breaker.js";
-import { breakersOf } from "../../src/failure/breakers.js";
-import { OutageReport } from "../../src/failure/outage-report.js";
+import { Breaker, breakersOf, OutageReport } from "../../src/failure/breaker.js";
 import type { FloodgateEvent, Store } from "../../src/index.js";
 
 expectWarnings("FLOODGATE_STORE_DOWN", "FLOODGATE_STORE_BACK", "onEvent: a listener has failed");

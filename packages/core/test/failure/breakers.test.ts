@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { BreakerEvent } from "../../src/events/events.js";
-import { Breakers, failedIn } from "../../src/failure/breakers.js";
+import { Breakers, failedIn } from "../../src/failure/breaker.js";
 
 const timeoutMs = 100;
 /** The longest back-off before a probe. */

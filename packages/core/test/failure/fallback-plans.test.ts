@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { variants } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { createLimit } from "../../src/decide/limit.js";
+import { createLimit } from "../../src/decide/decision.js";
 import { guardStore } from "../../src/failure/store-guard.js";
 import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.js";
 

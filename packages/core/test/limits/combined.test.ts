@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { variants } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { consumeAll, createLimiter } from "../../src/index.js";
+import { consumeAll, createLimiter, fixedWindow } from "../../src/index.js";
 
 test("the combined decision is the most restrictive one: the longest wait among rejections, else the smallest remaining share", () => {
   const part = fc.record({
@@ -28,4 +28,24 @@ test("the combined decision is the most restrictive one: the longest wait among 
       }
     }),
   );
+});
+
+test("consumeAll refuses what is no list of checks, and charges nothing", () => {
+  const policy = fixedWindow({ limit: 5, window: "1m" });
+  const limiter = createLimiter({ name: "api", policy, store: simpleStore() });
+  const good = { limiter, key: "key" };
+  const refused = (given: unknown, message: string): void => {
+    expect(() => consumeAll(given as never)).toThrow(
+      expect.objectContaining({ name: "FloodgateError", message: expect.stringContaining(message) }),
+    );
+  };
+  for (const given of [undefined, null, 5, "key", {}, good]) refused(given, "consumeAll takes an array of checks");
+  refused([], "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
+  for (const given of [undefined, null, 5, "key", [limiter]]) refused([good, given], "consumeAll takes an object of options");
+  for (const given of [undefined, null, 5, {}, () => undefined, policy])
+    refused([good, { limiter: given, key: "other" }], "`limiter` must be a limiter");
+  refused([good, limiter], "consumeAll has no option");
+  refused([good, { limiter, key: "other", cots: 3 }], "consumeAll has no option `cots`. Did you mean `cost`?");
+  expect(limiter.peek("key").remaining).toBe(5);
+  expect(consumeAll([good, { limiter, key: "other", cost: 3 }]).all.map(({ remaining }) => remaining)).toEqual([4, 2]);
 });

@@ -129,6 +129,10 @@ test("a long key is hashed, so a client cannot choose how much memory it takes",
   expect(encodeKey(encodeKey("x".repeat(201)))).not.toBe(encodeKey("x".repeat(201)));
 });
 
+test("the error for a tuple says that a part of it is invalid", () => {
+  expect(() => encodeKey(["ann", undefined] as never)).toThrow("but one was undefined");
+});
+
 test("a plain string is not changed", () => {
   expect(encodeKey("user:42")).toBe("user:42");
 });

@@ -36,6 +36,10 @@ async function codeOf(run: () => unknown): Promise<unknown> {
 }
 
 describe("a limit of contexts", () => {
+  it("refuses options that are no object", () => {
+    for (const options of [undefined, null, 5, "key", []]) expect(() => limitFor(options as never)).toThrow(/^limitFor/);
+  });
+
   it("decides as a limiter with the same policy does", async () => {
     const policies: Policy[] = [
       slidingWindowLog({ limit: 5, window: "1m" }),

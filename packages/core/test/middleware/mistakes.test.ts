@@ -52,13 +52,27 @@ describe("an error says what is wrong, what was given and what to write", () => 
       { limit: Number(undefined), window: "1m" },
       /^FLOODGATE_INVALID_OPTION: .*but was NaN, which is the Number of a variable that is not set\. Write limit: Number\(process\.env\.LIMIT \?\? 100\)\./,
     ],
+    ["a negative limit", { limit: -1, window: "1m" }, /: `limit` must be a whole number of at least 1, but was -1\. Write limit: 100\.$/],
+    [
+      "a limit that is no exact number",
+      { limit: 2 ** 53, window: "1m" },
+      /: `limit` must be a whole number of at least 1 and below 2\^53, but was/,
+    ],
+    [
+      "a limit too large for its window",
+      { limit: 2 ** 52, window: "1m" },
+      /^FLOODGATE_POLICY_TOO_LARGE: .* Lower the limit to at most \d+, /,
+    ],
     [
       "a request of Node, because rateLimit was mounted and not called",
       { headers: {}, socket: {}, url: "/" },
       /^FLOODGATE_INVALID_OPTION: .*given a request of Node.* Call it when the app is set up: app\.use\(rateLimit\(\{ limit: 100, window: "1m" \}\)\)/,
     ],
   ])("%s", (_, options, message) => {
-    expect(messageOf(() => made(options))).toMatch(message);
+    const said = messageOf(() => made(options));
+    expect(said).toMatch(message);
+    // It names what the user called, and not a function inside.
+    expect(said).toMatch(/^FLOODGATE_\w+: rateLimit\b/);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { containEveryAddress, trustsEveryAddress } from "../../src/requests/every-address.js";
+import { containEveryAddress, trustsEveryAddress } from "../../src/requests/trusted-proxies.js";
 
 /** All of IPv4, or all global IPv6 addresses, split into 2^bits ranges. */
 const pieces = fc.tuple(fc.boolean(), fc.nat(5)).chain(([isV6, bits]) => {

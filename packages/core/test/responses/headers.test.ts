@@ -77,6 +77,19 @@ test("headersOf makes the headers that a middleware sets for the same decisions,
   );
 });
 
+test("headersOf refuses what is no decision, and says what to write", async () => {
+  const answer = JSON.parse(JSON.stringify({ ...decide("api", fixedWindow({ limit: 1, window: "1m" }), 2) }));
+  for (const given of [undefined, null, "api", 5, {}, [undefined], [{}], Promise.resolve([]), answer]) {
+    expect(() => headersOf(given as never)).toThrow(
+      expect.objectContaining({
+        code: "FLOODGATE_INVALID_OPTION",
+        message: expect.stringContaining("Write headersOf(limiter.consume(key))"),
+      }),
+    );
+  }
+  expect(() => headersOf(Promise.resolve([]) as never)).toThrow("but was given a promise: await it first.");
+});
+
 test("headersOf shows nothing of a store that failed but when to come back, and nothing of no decision", () => {
   const failed = { ...decide("api", fixedWindow({ limit: 5, window: "1m" }), 1), degraded: true };
   expect(headersOf(failed)).toEqual({});

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { runs } from "../../../../test/runs.js";
 import { type Descriptor, entryValue } from "../../src/requests/descriptor.js";
 import { DescriptorIndex } from "../../src/rules/descriptor-index.js";
-import { compileDescriptorMatch } from "../../src/rules/descriptor-match.js";
+import { compileDescriptorMatch } from "../../src/rules/descriptor-rule.js";
 import { type CompiledMatch, compileMatch, type Match } from "../../src/rules/match.js";
 import { MatchIndex } from "../../src/rules/match-index.js";
 

@@ -4,19 +4,14 @@ import type { TLSSocket } from "node:tls";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { Body, Reply, Sink, View } from "../routes/view.js";
 
-interface NodeView {
-  readonly request: IncomingMessage;
-  readonly identity: object;
-  /** The part of the URL below the mount path. */
-  readonly url: string;
-  /** What a body parser in front has made of the body. */
-  readonly parsed: unknown;
-}
-
-export function nodeView({ request, identity, url, parsed }: NodeView): View {
+/**
+ * @param url the part of the URL below the mount path.
+ * @param parsed what a body parser in front has made of the body.
+ */
+export function nodeView(request: IncomingMessage, url: string, parsed: unknown): View {
   const queryAt = url.indexOf("?");
   return {
-    identity,
+    identity: request,
     method: request.method ?? "",
     path: queryAt < 0 ? url : url.slice(0, queryAt),
     query: queryAt < 0 ? "" : url.slice(queryAt + 1),
@@ -77,7 +72,7 @@ type Output = Pick<Writable, "write" | "end" | "destroy" | "once" | "writableEnd
   readonly flush?: () => void;
 };
 
-export function sinkOf(request: IncomingMessage, output: Output): Sink {
+function sinkOf(request: IncomingMessage, output: Output): Sink {
   // Node's own; HTTP/2 has it on the session's socket only.
   const server = (request.socket as { readonly server?: { readonly listening?: boolean } }).server;
   return {

@@ -1,8 +1,19 @@
 import { FloodgateError, type FloodgateEvent } from "@floodgate/core";
+import { getOrMake } from "@floodgate/core/adapter";
 import { type RequestResult, resultOf } from "@floodgate/core/rules";
 import type { KeyBlock } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import { type Counts, type History, type Range, type Result, type RuleHistory, type RuleTotals, wholeRequests } from "../contract.js";
+import {
+  type Counts,
+  type History,
+  type Range,
+  type Result,
+  type RuleHistory,
+  type RuleTotals,
+  rejections,
+  results,
+  wholeRequests,
+} from "../contract.js";
 import { Bursts } from "./bursts.js";
 import type { StoreCounts } from "./latencies.js";
 import { RecentKeys } from "./recent-keys.js";
@@ -30,7 +41,7 @@ export interface EndedSecond {
  * A second's counts are in the history once it has ended.
  */
 export class Collector {
-  sinceMs: number;
+  sinceMs = 0;
   readonly #clock: () => number;
   #rules = new Map<string, RuleCounts>();
   /** Each request once. */
@@ -38,19 +49,16 @@ export class Collector {
   /** The blocks and bans of keys that were rejected for them: far more keys than the page shows. A key that is not remembered has no mark. */
   readonly #blocks = new LRUCache<string, KeyBlock>({ max: 1000 });
   #bursts = new Bursts();
-  #second: number;
+  #second = 0;
   #ended: EndedSecond[] = [];
-  requests: RecentKeys;
-  rejections: RecentKeys;
-  #storeOf: (rule: string | undefined) => StoreCounts;
+  requests: RecentKeys = new RecentKeys(0);
+  rejections: RecentKeys = new RecentKeys(0);
+  readonly #storeOf: (rule: string | undefined) => StoreCounts;
 
   constructor(clock: () => number, storeOf: (rule: string | undefined) => StoreCounts) {
     this.#clock = clock;
     this.#storeOf = storeOf;
-    this.sinceMs = clock();
-    this.#second = Math.floor(this.sinceMs / 1000);
-    this.requests = new RecentKeys(this.sinceMs);
-    this.rejections = new RecentKeys(this.sinceMs);
+    this.#startAnew(clock());
   }
 
   readonly listen = (event: FloodgateEvent): void => {
@@ -141,16 +149,8 @@ export class Collector {
   }
 
   #rule(name: string): RuleCounts {
-    let rule = this.#rules.get(name);
-    if (rule === undefined) {
-      const counted = this.#rules.size < mostRules ? name : otherRules;
-      rule = this.#rules.get(counted);
-      if (rule === undefined) {
-        rule = new RuleCounts(counted);
-        this.#rules.set(counted, rule);
-      }
-    }
-    return rule;
+    const counted = this.#rules.size < mostRules || this.#rules.has(name) ? name : otherRules;
+    return getOrMake(this.#rules, counted, () => new RuleCounts(counted));
   }
 
   /** Ends the seconds that are over, so that everything that is read is up to date. Returns the time. */
@@ -165,7 +165,7 @@ export class Collector {
   /** Ends the current second, and those up to `next` in which nothing happened. */
   #end(next: number): void {
     const second = this.#second;
-    this.#bursts.add(second, this.#whole.inSecond, this.#whole.limitedInSecond);
+    this.#bursts.add(second, this.#whole.inSecond(results), this.#whole.inSecond(rejections));
     const counts = this.#all().flatMap((rule) => {
       const ended = rule.endSecond(second);
       return ended === undefined ? [] : [{ rule: rule.rule, counts: ended }];

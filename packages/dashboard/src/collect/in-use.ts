@@ -1,4 +1,5 @@
 import type { Policy, RuleSource, Store } from "@floodgate/core";
+import { getOrMake } from "@floodgate/core/adapter";
 import { describePolicy, type Inventory, type InventoryLimit, inventory } from "@floodgate/core/rules";
 import { scopeOf } from "@floodgate/core/store";
 import type { RuleInfo, SourceInfo } from "../contract.js";
@@ -65,12 +66,7 @@ export class InUse {
   };
 
   #countsAt(scope: object): StoreCounts {
-    let counts = this.#counts.get(scope);
-    if (counts === undefined) {
-      counts = new StoreCounts();
-      this.#counts.set(scope, counts);
-    }
-    return counts;
+    return getOrMake(this.#counts, scope, () => new StoreCounts());
   }
 
   rules(): RuleInfo[] {
@@ -82,8 +78,7 @@ export class InUse {
     const nth = new Numbering();
     const rulesOf = new Map<object, Set<string>>();
     for (const { name, limiter } of listed(this.limits)) {
-      const scope = scopeOf(limiter.store);
-      rulesOf.set(scope, (rulesOf.get(scope) ?? new Set()).add(name));
+      getOrMake(rulesOf, scopeOf(limiter.store), () => new Set()).add(name);
     }
     return this.#inventory.stores.slice(0, mostListed).map(({ store, size, breaker }) => {
       const scope = scopeOf(store);
@@ -141,8 +136,7 @@ export function listed(limits: readonly InventoryLimit[]): InventoryLimit[] {
   for (const limit of limits) {
     if (distinct.length === mostListed) break;
     const scope = scopeOf(limit.limiter.store);
-    const scopes = known.get(limit.name) ?? new Set();
-    known.set(limit.name, scopes);
+    const scopes = getOrMake(known, limit.name, () => new Set());
     if (!scopes.has(scope)) distinct.push(limit);
     scopes.add(scope);
   }

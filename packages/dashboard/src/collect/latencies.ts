@@ -12,39 +12,32 @@ export interface Histogram {
   readonly maxMs: number;
 }
 
+/** The durations of ten seconds. */
+interface Part {
+  part: number;
+  readonly counts: number[];
+  maxMs: number;
+}
+
 /** Durations of the last minute, as one histogram for each ten seconds. */
 export class Latencies {
-  readonly #counts = Array.from({ length: parts }, () => new Uint32Array(buckets));
-  readonly #max = new Float64Array(parts);
-  readonly #part = new Float64Array(parts).fill(-1);
+  readonly #parts = Array.from({ length: parts }, (): Part => ({ part: -1, counts: new Array<number>(buckets).fill(0), maxMs: 0 }));
 
   add(ms: number, nowMs: number): void {
     const part = Math.floor(nowMs / partMs);
-    const at = part % parts;
-    const counts = this.#counts[at] as Uint32Array;
-    if (this.#part[at] !== part) {
-      this.#part[at] = part;
-      this.#max[at] = 0;
-      counts.fill(0);
+    const own = this.#parts[part % parts] as Part;
+    if (own.part !== part) {
+      own.part = part;
+      own.maxMs = 0;
+      own.counts.fill(0);
     }
-    const bucket = bucketOf(ms);
-    counts[bucket] = (counts[bucket] as number) + 1;
-    if (ms > (this.#max[at] as number)) this.#max[at] = ms;
+    (own.counts[bucketOf(ms)] as number)++;
+    if (ms > own.maxMs) own.maxMs = ms;
   }
 
   histogram(nowMs: number): Histogram {
     const newest = Math.floor(nowMs / partMs);
-    const sum = new Array<number>(buckets).fill(0);
-    let maxMs = 0;
-    for (let at = 0; at < parts; at++) {
-      const part = this.#part[at] as number;
-      if (part <= newest - parts || part > newest) continue;
-      this.#counts[at]?.forEach((count, bucket) => {
-        sum[bucket] = (sum[bucket] as number) + count;
-      });
-      maxMs = Math.max(maxMs, this.#max[at] as number);
-    }
-    return { counts: sum, maxMs };
+    return mergeHistograms(this.#parts.filter(({ part }) => part > newest - parts && part <= newest));
   }
 }
 

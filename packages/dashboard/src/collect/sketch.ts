@@ -1,3 +1,4 @@
+import { getOrMake } from "@floodgate/core/adapter";
 import type { KeyBlock } from "@floodgate/core/store";
 
 /** One key of a sketch. Its true count is in [count - error, count]. */
@@ -23,7 +24,6 @@ interface Slot {
   key: string;
   count: number;
   error: number;
-  at: number;
 }
 
 /** Longer keys are cut. Core's own keys have at most 200 characters, and a few more if they are escaped. */
@@ -36,8 +36,10 @@ const longestKey = 256;
 export class Sketch {
   readonly #counters: number;
   readonly #byRule = new Map<string, Map<string, Slot>>();
-  /** A binary heap, smallest count first. */
-  readonly #heap: Slot[] = [];
+  readonly #slots: Slot[] = [];
+  /** The smallest count, and the first slot that may have it: counts only grow, so those before it have more. */
+  #least = 0;
+  #next = 0;
   #total = 0;
 
   constructor(counters: number) {
@@ -49,23 +51,21 @@ export class Sketch {
     this.#total++;
     const slot = this.#byRule.get(rule)?.get(key) ?? this.#slotFor(rule, key);
     slot.count++;
-    this.#sink(slot);
   }
 
   summary(): Summary {
-    const keys = this.#heap.map(({ rule, key, count, error }) => ({ rule, key, count, error }));
+    const keys = this.#slots.map(({ rule, key, count, error }) => ({ rule, key, count, error }));
     return { counters: this.#counters, total: this.#total, keys: keys.sort(heaviestFirst) };
   }
 
   /** A new counter, or the smallest one, which then counts for the new key and keeps its count as the error. */
   #slotFor(rule: string, key: string): Slot {
     let slot: Slot;
-    if (this.#heap.length < this.#counters) {
-      slot = { rule, key, count: 0, error: 0, at: this.#heap.length };
-      this.#heap.push(slot);
-      this.#rise(slot);
+    if (this.#slots.length < this.#counters) {
+      slot = { rule, key, count: 0, error: 0 };
+      this.#slots.push(slot);
     } else {
-      slot = this.#heap[0] as Slot;
+      slot = this.#smallest();
       const keys = this.#byRule.get(slot.rule);
       keys?.delete(slot.key);
       if (keys?.size === 0) this.#byRule.delete(slot.rule);
@@ -73,41 +73,20 @@ export class Sketch {
       slot.key = key;
       slot.error = slot.count;
     }
-    let keys = this.#byRule.get(rule);
-    if (keys === undefined) {
-      keys = new Map();
-      this.#byRule.set(rule, keys);
-    }
-    keys.set(key, slot);
+    getOrMake(this.#byRule, rule, () => new Map()).set(key, slot);
     return slot;
   }
 
-  #sink(slot: Slot): void {
-    const heap = this.#heap;
+  /** The slot with the smallest count. */
+  #smallest(): Slot {
     for (;;) {
-      const left = 2 * slot.at + 1;
-      if (left >= heap.length) return;
-      const right = left + 1;
-      const least = right < heap.length && (heap[right] as Slot).count < (heap[left] as Slot).count ? right : left;
-      if ((heap[least] as Slot).count >= slot.count) return;
-      this.#swap(slot, heap[least] as Slot);
+      for (; this.#next < this.#slots.length; this.#next++) {
+        const slot = this.#slots[this.#next] as Slot;
+        if (slot.count === this.#least) return slot;
+      }
+      this.#least = Math.min(...this.#slots.map(({ count }) => count));
+      this.#next = 0;
     }
-  }
-
-  #rise(slot: Slot): void {
-    while (slot.at > 0) {
-      const parent = this.#heap[(slot.at - 1) >> 1] as Slot;
-      if (parent.count <= slot.count) return;
-      this.#swap(slot, parent);
-    }
-  }
-
-  #swap(a: Slot, b: Slot): void {
-    const at = a.at;
-    a.at = b.at;
-    b.at = at;
-    this.#heap[a.at] = a;
-    this.#heap[b.at] = b;
   }
 }
 

@@ -1,44 +1,25 @@
 import { type Counts, type History, type RuleHistory, type Tick, wholeRequests } from "../contract.js";
-import { add, type Result, results } from "./results.js";
+import { type Result, results } from "./results.js";
 
 /** What a chart shows: one rule by its name, or whole requests. */
-export type Chosen = string | undefined;
+type Chosen = string | undefined;
 
-const chosenOf = (history: History, rule: Chosen): readonly RuleHistory[] =>
-  history.rules.filter((each) => each.rule === (rule ?? wholeRequests));
+const seriesIn = (history: History, rule: Chosen): RuleHistory["series"] =>
+  history.rules.find((each) => each.rule === (rule ?? wholeRequests))?.series ?? {};
 
-export function seriesOf(history: History, result: Result, rule?: Chosen): number[] {
-  const sum = new Array<number>(history.points).fill(0);
-  for (const { series } of chosenOf(history, rule)) {
-    series[result]?.forEach((count, i) => {
-      sum[i] = (sum[i] ?? 0) + count;
-    });
-  }
-  return sum;
-}
+export const seriesOf = (history: History, result: Result, rule?: Chosen): readonly number[] =>
+  seriesIn(history, rule)[result] ?? new Array<number>(history.points).fill(0);
 
 /** Requests of the whole range by result. */
-export function countsOf(history: History, rule?: Chosen): Counts {
-  const counts: { -readonly [R in Result]?: number } = {};
-  for (const { series } of chosenOf(history, rule)) {
-    for (const { id } of results) {
-      const sum = series[id]?.reduce((a, b) => a + b, 0) ?? 0;
-      if (sum > 0) counts[id] = (counts[id] ?? 0) + sum;
-    }
-  }
-  return counts;
-}
+export const countsOf = (history: History, rule?: Chosen): Counts =>
+  countsIn(history, rule, (series) => series.reduce((sum, count) => sum + count, 0));
 
 /** Requests of one step by result. */
-export function countsAt(history: History, index: number, rule?: Chosen): Counts {
-  let counts: Counts = {};
-  for (const { series } of chosenOf(history, rule)) {
-    counts = add(
-      counts,
-      Object.fromEntries(results.flatMap(({ id }) => ((series[id]?.[index] ?? 0) > 0 ? [[id, series[id]?.[index]]] : []))),
-    );
-  }
-  return counts;
+export const countsAt = (history: History, index: number, rule?: Chosen): Counts => countsIn(history, rule, (series) => series[index] ?? 0);
+
+function countsIn(history: History, rule: Chosen, countOf: (series: readonly number[]) => number): Counts {
+  const counts = Object.entries(seriesIn(history, rule)).map(([result, series]) => [result, countOf(series)] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
 /** Whether a tick belongs right after this history, before its end, or after a gap. */

@@ -36,9 +36,3 @@ const without: readonly Result[] = ["failed-open", "failed-closed", "fallback-al
 
 /** How many were decided without the store. */
 export const withoutStoreIn = (counts: Counts): number => without.reduce((sum, id) => sum + (counts[id] ?? 0), 0);
-
-export function add(a: Counts, b: Counts): Counts {
-  const sum: Record<string, number> = { ...a };
-  for (const [result, count] of Object.entries(b)) sum[result] = (sum[result] ?? 0) + (count ?? 0);
-  return sum;
-}

@@ -1,3 +1,5 @@
+import { fill } from "@floodgate/pages/dom";
+
 /** Puts rows in place one by one, so that focus, selection and scrolling survive an update. */
 export function keepRows<Item>(
   parent: Element,
@@ -26,3 +28,19 @@ export function keepRows<Item>(
 }
 
 const rows = new WeakMap<Element, Map<string, { row: Element; update(item: never): void }>>();
+
+/** A row that is drawn anew when its item has changed. */
+export function redrawn<Item>(
+  row: Element,
+  draw: (item: Item) => readonly (Node | undefined)[],
+): { readonly row: Element; update(item: Item): void } {
+  let shown = "";
+  return {
+    row,
+    update(item) {
+      const text = JSON.stringify(item);
+      if (text !== shown) fill(row, ...draw(item));
+      shown = text;
+    },
+  };
+}

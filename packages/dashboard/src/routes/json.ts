@@ -9,31 +9,26 @@ export function jsonReply(value: unknown, status = 200): Reply {
 }
 
 export class Refusal extends Error {
-  readonly #status: number;
-  readonly #code: string;
-  readonly #headers: Reply["headers"];
+  readonly answer: Reply;
 
   constructor(status: number, code: string, message: string, more: Reply["headers"] = []) {
     super(message);
-    this.#status = status;
-    this.#code = code;
-    this.#headers = more;
-  }
-
-  answer(): Reply {
-    const problem: Problem = { error: { code: this.#code, message: this.message } };
-    return { status: this.#status, headers: [...headers, ...this.#headers], body: JSON.stringify(problem) };
+    const problem: Problem = { error: { code, message } };
+    this.answer = { ...jsonReply(problem, status), headers: [...headers, ...more] };
   }
 }
 
 /** A key has at most a few hundred characters. */
 const mostBytes = 16_384;
 
+/** The JSON object in the body of a POST. */
+export type JsonBody = Record<string, unknown>;
+
 /**
- * The JSON object in the body of a POST that the page itself has sent.
+ * The body of a POST that the page itself has sent.
  * @throws Refusal
  */
-export async function bodyOf(view: View): Promise<Record<string, unknown>> {
+export async function bodyOf(view: View): Promise<JsonBody> {
   // Pages of other sites cannot set this header. Browsers send it over HTTPS and to localhost.
   if (view.header("sec-fetch-site") !== "same-origin") {
     throw new Refusal(
@@ -49,9 +44,16 @@ export async function bodyOf(view: View): Promise<Record<string, unknown>> {
   const body = await view.body(mostBytes);
   if (body === undefined) throw tooLarge();
   const value = "parsed" in body ? body.parsed : parse(body.text);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonBody;
   throw new Refusal(400, "invalid", "The body must be a JSON object.");
 }
+
+/** The longest text that a person would type. */
+const longestText = 4000;
+
+export const isText = (value: unknown): value is string => typeof value === "string" && value.length <= longestText;
+
+export const invalidBody = (what: string): Refusal => new Refusal(400, "invalid", `Invalid body: ${what}.`);
 
 function parse(text: string): unknown {
   try {

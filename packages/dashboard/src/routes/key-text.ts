@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Key, LimiterKey } from "@floodgate/core";
 import { decodeKey, ipKey, maskKey } from "@floodgate/core/rules";
-import { Refusal } from "./json.js";
+import { invalidBody, isText, type JsonBody } from "./json.js";
 
 const missing = "missing-key-ip:";
 
@@ -37,51 +37,42 @@ function part(name: string | undefined, typed: string): string | undefined {
 }
 
 /** A key as the page names it: the text or texts that the app knows, or the id of a top key. */
-export interface KeyQueryParts {
+interface KeyQueryParts {
   readonly key: string | readonly string[] | undefined;
   readonly id: string | undefined;
   readonly rule: string | undefined;
 }
 
-/** Longer texts are no keys that a person types. */
-const longest = 4000;
 const mostParts = 8;
 
 /** @throws Refusal */
-export function keyQuery({ key, id, rule }: Record<string, unknown>): KeyQueryParts {
-  if ((key === undefined) === (id === undefined)) throw invalid("give either `key` or `id`");
-  if (key !== undefined && !isText(key) && !isTuple(key)) throw invalid(`\`key\` must be a text, or a list of at most ${mostParts} texts`);
-  if (id !== undefined && !isText(id)) throw invalid("`id` must be a text");
-  if (rule !== undefined && !isText(rule)) throw invalid("`rule` must be a rule's name");
+export function keyQuery({ key, id, rule }: JsonBody): KeyQueryParts {
+  if ((key === undefined) === (id === undefined)) throw invalidBody("give either `key` or `id`");
+  if (key !== undefined && !isText(key) && !isTuple(key))
+    throw invalidBody(`\`key\` must be a text, or a list of at most ${mostParts} texts`);
+  if (id !== undefined && !isText(id)) throw invalidBody("`id` must be a text");
+  if (rule !== undefined && !isText(rule)) throw invalidBody("`rule` must be a rule's name");
   return { key: key as KeyQueryParts["key"], id: id as string | undefined, rule: rule as string | undefined };
 }
 
 const mostMs = 366 * 86_400_000;
 
 /** @throws Refusal */
-export function blockMs({ forMs }: Record<string, unknown>): number {
+export function blockMs({ forMs }: JsonBody): number {
   if (typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 1000 && forMs <= mostMs) return forMs;
-  throw invalid(`\`forMs\` must be a whole number from 1000 to ${mostMs}`);
+  throw invalidBody(`\`forMs\` must be a whole number from 1000 to ${mostMs}`);
 }
 
 /** @throws Refusal */
-export function granted({ plan, untilMs }: Record<string, unknown>): { readonly plan: string; readonly untilMs: number } {
-  if (!isText(plan)) throw invalid("`plan` must be the name of a plan");
+export function granted({ plan, untilMs }: JsonBody): { readonly plan: string; readonly untilMs: number } {
+  if (!isText(plan)) throw invalidBody("`plan` must be the name of a plan");
   const leftMs = typeof untilMs === "number" && Number.isSafeInteger(untilMs) ? untilMs - Date.now() : 0;
   if (leftMs > 0 && leftMs <= 10 * mostMs) return { plan, untilMs: untilMs as number };
-  throw invalid("`untilMs` must be an instant in the next ten years, in milliseconds since the epoch");
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value.length <= longest;
+  throw invalidBody("`untilMs` must be an instant in the next ten years, in milliseconds since the epoch");
 }
 
 function isTuple(value: unknown): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.length <= mostParts && value.every(isText);
-}
-
-function invalid(what: string): Refusal {
-  return new Refusal(400, "invalid", `Invalid body: ${what}.`);
 }
 
 /** How keys are shown, and the ids that stand for them. */

@@ -1,12 +1,13 @@
 import { FloodgateError, type KeyState, type LimiterKey } from "@floodgate/core";
 import type { GrantChange, InventoryLimit } from "@floodgate/core/rules";
-import { listed, policyWords } from "../collect/in-use.js";
+import { type InUse, listed, policyWords } from "../collect/in-use.js";
+import type { Report } from "../collect/report.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
+import type { Figures } from "../figures.js";
 import { textOf } from "../text.js";
-import { Refusal } from "./json.js";
+import { invalidBody, type JsonBody, Refusal } from "./json.js";
 import { blockMs, granted, type KeyNames, keyOfText, keyQuery, typedKey } from "./key-text.js";
-
-type Body = Record<string, unknown>;
+import { rejectionsOf } from "./overview.js";
 
 /** A key under one limit. */
 interface Target {
@@ -14,61 +15,41 @@ interface Target {
   readonly key: LimiterKey;
 }
 
-/** What the figures know of keys. */
-interface Known {
-  /** The keys that have ids: those of the sketches. */
-  readonly keys: () => Iterable<string>;
-  /** Reads how often keys were rejected. */
-  readonly rejections: () => Promise<Rejections>;
-}
-
-type Rejections = (rule: string, key: string) => NonNullable<KeyRuleState["rejections"]>;
+type Act = (body: JsonBody, by: string) => Promise<KeyAnswer>;
 
 /** Looks keys up, and acts on them, in the stores of this process's limits. */
 export class Keys {
-  readonly #limits: () => readonly InventoryLimit[];
+  readonly #inUse: InUse;
+  readonly #figures: Figures;
   readonly #names: KeyNames;
-  readonly #known: Known;
 
-  constructor(limits: () => readonly InventoryLimit[], names: KeyNames, known: Known) {
-    this.#limits = limits;
+  constructor(inUse: InUse, figures: Figures, names: KeyNames) {
+    this.#inUse = inUse;
+    this.#figures = figures;
     this.#names = names;
-    this.#known = known;
   }
 
   /** @throws Refusal */
-  async lookUp(body: Body): Promise<KeyAnswer> {
+  async lookUp(body: JsonBody): Promise<KeyAnswer> {
     return this.#answer(body, this.#targets(body));
   }
 
-  /** @throws Refusal */
-  reset(body: Body, by: string): Promise<KeyAnswer> {
-    return this.#act(body, ({ limit, key }) => limit.limiter.reset(key, { by }));
-  }
+  /** By their names. Each may throw a Refusal. */
+  readonly actions: Readonly<Record<string, Act>> = {
+    reset: (body, by) => this.#act(body, ({ limit, key }) => limit.limiter.reset(key, { by })),
+    block: async (body, by) => {
+      const forMs = blockMs(body);
+      return this.#act(body, ({ limit, key }) => limit.limiter.block(key, `${BigInt(forMs)}ms`, { by }));
+    },
+    unblock: (body, by) => this.#act(body, ({ limit, key }) => limit.limiter.unblock(key, { by })),
+    grant: async (body, by) => {
+      const { plan, untilMs } = granted(body);
+      return this.#change(body, { plan, until: new Date(untilMs).toISOString() }, by);
+    },
+    revoke: (body, by) => this.#change(body, undefined, by),
+  };
 
-  /** @throws Refusal */
-  async block(body: Body, by: string): Promise<KeyAnswer> {
-    const forMs = blockMs(body);
-    return this.#act(body, ({ limit, key }) => limit.limiter.block(key, `${BigInt(forMs)}ms`, { by }));
-  }
-
-  /** @throws Refusal */
-  unblock(body: Body, by: string): Promise<KeyAnswer> {
-    return this.#act(body, ({ limit, key }) => limit.limiter.unblock(key, { by }));
-  }
-
-  /** @throws Refusal */
-  async grant(body: Body, by: string): Promise<KeyAnswer> {
-    const { plan, untilMs } = granted(body);
-    return this.#change(body, { plan, until: new Date(untilMs).toISOString() }, by);
-  }
-
-  /** @throws Refusal */
-  async revoke(body: Body, by: string): Promise<KeyAnswer> {
-    return this.#change(body, undefined, by);
-  }
-
-  async #change(body: Body, grant: GrantChange["grant"], by: string): Promise<KeyAnswer> {
+  async #change(body: JsonBody, grant: GrantChange["grant"], by: string): Promise<KeyAnswer> {
     await this.#act(body, async ({ limit, key }) => {
       const { name, plans, source, limiter } = limit;
       if (source?.grant === undefined || plans === undefined) {
@@ -76,7 +57,7 @@ export class Keys {
         throw new Refusal(400, "invalid", `Nothing can be granted under ${JSON.stringify(name)}: ${why}.`);
       }
       if (grant !== undefined && !plans.has(grant.plan)) {
-        throw new Refusal(400, "invalid", `Invalid body: \`plan\` must be one of ${[...plans.keys()].join(", ")}.`);
+        throw invalidBody(`\`plan\` must be one of ${[...plans.keys()].join(", ")}`);
       }
       await source.grant({ rule: name, key: limiter.keyText(key), grant, by });
     });
@@ -84,8 +65,8 @@ export class Keys {
     return this.lookUp(body);
   }
 
-  async #act(body: Body, act: (target: Target) => unknown): Promise<KeyAnswer> {
-    if (keyQuery(body).rule === undefined) throw new Refusal(400, "invalid", "Invalid body: `rule` must be a rule's name.");
+  async #act(body: JsonBody, act: (target: Target) => unknown): Promise<KeyAnswer> {
+    if (keyQuery(body).rule === undefined) throw invalidBody("`rule` must be a rule's name");
     const targets = this.#targets(body);
     try {
       for (const target of targets) await act(target);
@@ -97,25 +78,26 @@ export class Keys {
     return this.#answer(body, targets);
   }
 
-  async #answer(body: Body, targets: readonly Target[]): Promise<KeyAnswer> {
+  async #answer(body: JsonBody, targets: readonly Target[]): Promise<KeyAnswer> {
     const { key, id } = keyQuery(body);
     const text = id === undefined ? undefined : this.#textOf(id);
     const shown = text ?? (typeof key === "string" ? key : `(${key?.join(",")})`);
-    const rejections = await this.#known.rejections();
-    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => stateOf(target, rejections))) };
+    const { reports } = await this.#figures.read();
+    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => stateOf(target, reports))) };
   }
 
   /**
    * The limits that can count the key, each with the key as it counts it.
    * @throws Refusal
    */
-  #targets(body: Body): Target[] {
+  #targets(body: JsonBody): Target[] {
     const { key, id, rule } = keyQuery(body);
-    const limits = listed(this.#limits().filter(({ name }) => rule === undefined || name === rule));
+    this.#inUse.refresh();
+    const limits = listed(this.#inUse.limits.filter(({ name }) => rule === undefined || name === rule));
     if (rule !== undefined && limits.length === 0) throw new Refusal(404, "unknown", `This process has no rule ${JSON.stringify(rule)}.`);
     const targets = limits.flatMap((limit): Target[] => {
       const found = id === undefined ? typedKey(key as string, limit.rule?.key) : this.#keyOfId(id, limit);
-      return found !== undefined && isKey(limit, found) ? [{ limit, key: found }] : [];
+      return found !== undefined && keyTextOf(limit, found) !== undefined ? [{ limit, key: found }] : [];
     });
     if (rule !== undefined && targets.length === 0) {
       const words = limits[0]?.rule?.key;
@@ -124,20 +106,16 @@ export class Keys {
     return targets;
   }
 
-  #keyOfId(id: string, { limiter }: InventoryLimit): LimiterKey | undefined {
+  #keyOfId(id: string, limit: InventoryLimit): LimiterKey | undefined {
     const text = this.#textOf(id);
     const key = keyOfText(text);
-    try {
-      // Another rule may count the same text as another key.
-      return key !== undefined && limiter.keyText(key) === text ? key : undefined;
-    } catch {
-      return undefined;
-    }
+    // Another rule may count the same text as another key.
+    return key !== undefined && keyTextOf(limit, key) === text ? key : undefined;
   }
 
   /** @throws Refusal */
   #textOf(id: string): string {
-    for (const text of this.#known.keys()) if (this.#names.idOf(text) === id) return text;
+    for (const text of this.#figures.knownKeys()) if (this.#names.idOf(text) === id) return text;
     throw new Refusal(404, "unknown", "This key is no longer among the heaviest. Type it to look it up.");
   }
 }
@@ -145,16 +123,16 @@ export class Keys {
 /** Errors that another question avoids. */
 const badRequests: readonly string[] = ["FLOODGATE_NO_POLICY", "FLOODGATE_INVALID_KEY"];
 
-function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {
+/** The text of a key as a limit counts it; undefined if it is no key of that limit. */
+function keyTextOf({ limiter }: InventoryLimit, key: LimiterKey): string | undefined {
   try {
-    limiter.keyText(key);
-    return true;
+    return limiter.keyText(key);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-async function stateOf({ limit, key }: Target, rejections: Rejections): Promise<KeyRuleState> {
+async function stateOf({ limit, key }: Target, reports: readonly Report[]): Promise<KeyRuleState> {
   const { name, shadow, limiter, plans, source } = limit;
   const text = limiter.keyText(key);
   const grant = limit.grantOf?.(text);
@@ -162,7 +140,7 @@ async function stateOf({ limit, key }: Target, rejections: Rejections): Promise<
     rule: name,
     mode: shadow ? ("shadow" as const) : ("enforce" as const),
     shared: limiter.store.dataId !== undefined,
-    rejections: rejections(name, text),
+    rejections: rejectionsOf(reports, name, text),
     ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
     ...(source?.grant !== undefined && plans !== undefined && { mayGrant: [...plans.keys()] }),
   };

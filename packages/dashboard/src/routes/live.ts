@@ -9,9 +9,6 @@ const mostStreams = 32;
 /** A stream ends after this time. The browser connects again, and `authorize` is asked again. */
 const longestMs = 10 * 60_000;
 
-type Member = keyof Tick["changed"];
-const members: readonly Member[] = ["capabilities", "scope", "rules", "totals", "top", "stores", "sources", "instances"];
-
 interface Stream {
   readonly sink: Sink;
   readonly endsAtMs: number;
@@ -22,7 +19,7 @@ export class Live {
   readonly #streams = new Set<Stream>();
   readonly #clock: () => number;
   /** Each member as JSON, as the streams know it. */
-  #known = new Map<Member, string>();
+  #known = new Map<string, string>();
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -78,14 +75,12 @@ export class Live {
     for (const { sink } of this.#streams) sink.end();
   }
 
-  #changed(overview: Overview): Tick["changed"] {
-    const changed: { [M in Member]?: unknown } = {};
-    for (const member of members) {
-      const json = JSON.stringify(overview[member]);
-      if (this.#known.get(member) === json) continue;
+  #changed({ title: _title, nowMs: _nowMs, ...members }: Overview): Tick["changed"] {
+    const changed = Object.entries(members).filter(([member, value]) => {
+      const [known, json] = [this.#known.get(member), JSON.stringify(value)];
       this.#known.set(member, json);
-      changed[member] = overview[member];
-    }
-    return changed as Tick["changed"];
+      return json !== known;
+    });
+    return Object.fromEntries(changed);
   }
 }

@@ -36,46 +36,31 @@ export function overviewOf({ title, nowMs, capabilities, scope, reports, names }
     nowMs,
     capabilities,
     scope,
-    rules: withGone(
-      firstOf(
-        reports,
-        ({ rules }) => rules,
-        ({ name }) => name,
-      ),
-      totals,
-    ),
+    rules: withGone(firstOf(reports, "rules", ruleIdentity), totals),
     totals,
-    top: {
-      byRequests: topOf(
-        reports.map(({ requests }) => requests),
-        names,
-        nowMs,
-      ),
-      byRejections: topOf(
-        reports.map(({ rejections }) => rejections),
-        names,
-        nowMs,
-      ),
-    },
+    top: { byRequests: topOf(reports, "requests", names, nowMs), byRejections: topOf(reports, "rejections", names, nowMs) },
     stores: storesOf(reports.flatMap(({ stores }) => stores)),
-    sources: firstOf(reports, ({ sources }) => sources, sourceIdentity),
+    sources: firstOf(reports, "sources", sourceIdentity),
     instances: reports.map(({ instance }, i) => ({ ...instance, self: i === 0 })),
   };
 }
 
 /** All items of the first report, and those of the others that it lacks. */
-function firstOf<T>(reports: readonly Report[], itemsOf: (report: Report) => readonly T[], identity: (item: T) => string): T[] {
+function firstOf<List extends "rules" | "sources">(
+  reports: readonly Report[],
+  list: List,
+  identity: (item: Report[List][number]) => string,
+): Report[List][number][] {
   const known = new Set<string>();
   return reports.flatMap((report) => {
-    const fresh = itemsOf(report).filter((item) => !known.has(identity(item)));
+    const fresh = report[list].filter((item) => !known.has(identity(item)));
     for (const item of fresh) known.add(identity(item));
     return fresh;
   });
 }
 
-function sourceIdentity({ name, version, refused }: SourceInfo): string {
-  return JSON.stringify([name, version, refused?.reason]);
-}
+const ruleIdentity = ({ name }: RuleInfo): string => name;
+const sourceIdentity = ({ name, version, refused }: SourceInfo): string => JSON.stringify([name, version, refused?.reason]);
 
 /** Rules that have counts and do not exist any more. */
 function withGone(rules: readonly RuleInfo[], totals: readonly RuleTotals[]): RuleInfo[] {
@@ -86,47 +71,44 @@ function withGone(rules: readonly RuleInfo[], totals: readonly RuleTotals[]): Ru
 
 function sumTotals(all: readonly RuleTotals[]): RuleTotals[] {
   const sums = new Map<string, RuleTotals>();
-  for (const totals of all) {
-    const sum = sums.get(totals.rule);
-    sums.set(totals.rule, sum === undefined ? totals : added(sum, totals));
+  for (const { rule, counts, units, bans } of all) {
+    const sum = sums.get(rule) ?? { counts: {}, units: { asked: 0, charged: 0 }, bans: 0 };
+    sums.set(rule, {
+      rule,
+      counts: addCounts(sum.counts, counts),
+      units: { asked: sum.units.asked + units.asked, charged: sum.units.charged + units.charged },
+      bans: sum.bans + bans,
+    });
   }
   return [...sums.values()];
 }
 
-function added(a: RuleTotals, b: RuleTotals): RuleTotals {
+type KeyList = "requests" | "rejections";
+
+/** The heaviest keys of all reports. A sketch of another process is published with fewer counters. */
+function mergedKeys(reports: readonly Report[], list: KeyList): KeyReport {
+  const summaries = reports.map((report) => report[list].summary);
   return {
-    rule: a.rule,
-    counts: addCounts(a.counts, b.counts),
-    units: { asked: a.units.asked + b.units.asked, charged: a.units.charged + b.units.charged },
-    bans: a.bans + b.bans,
+    sinceMs: Math.min(...reports.map((report) => report[list].sinceMs)),
+    summary: mergeSummaries(summaries, Math.min(...summaries.map(({ counters }) => counters))),
   };
 }
 
-function topOf(reports: readonly KeyReport[], names: KeyNames, nowMs: number): TopList {
-  const summaries = reports.map(({ summary }) => summary);
-  // A sketch of another process is published with fewer counters.
-  const counters = Math.min(...summaries.map((summary) => summary.counters));
-  const { total, keys } = mergeSummaries(summaries, counters);
-  return {
-    sinceMs: Math.min(...reports.map(({ sinceMs }) => sinceMs)),
-    total,
-    counters,
-    keys: keys.slice(0, mostTop).map(({ rule, key, count, error, blocked }) => {
-      const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
-      return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
-    }),
-  };
+function topOf(reports: readonly Report[], list: KeyList, names: KeyNames, nowMs: number): TopList {
+  const { sinceMs, summary } = mergedKeys(reports, list);
+  const keys = summary.keys.slice(0, mostTop).map(({ rule, key, count, error, blocked }) => {
+    const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
+    return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
+  });
+  return { sinceMs, total: summary.total, counters: summary.counters, keys };
 }
 
 /** How often a key was rejected in about the last hour. A key that the full sketches do not know may have been up to their smallest count. */
 export function rejectionsOf(reports: readonly Report[], rule: string, key: string): NonNullable<KeyRuleState["rejections"]> {
-  const { counters, keys } = mergeSummaries(
-    reports.map(({ rejections }) => rejections.summary),
-    Math.min(...reports.map(({ rejections }) => rejections.summary.counters)),
-  );
-  const least = keys.length < counters ? 0 : (keys.at(-1)?.count ?? 0);
-  const { count, error } = keys.find((known) => known.rule === rule && known.key === key) ?? { count: least, error: least };
-  return { count, error, sinceMs: Math.min(...reports.map(({ rejections }) => rejections.sinceMs)) };
+  const { sinceMs, summary } = mergedKeys(reports, "rejections");
+  const least = summary.keys.length < summary.counters ? 0 : (summary.keys.at(-1)?.count ?? 0);
+  const { count, error } = summary.keys.find((known) => known.rule === rule && known.key === key) ?? { count: least, error: least };
+  return { count, error, sinceMs };
 }
 
 const breakerStates = ["closed", "half-open", "open"] as const;

@@ -2,20 +2,16 @@ import { type AskedRequest, askProcess, isCounted, type Reason, saysText, usedOf
 import { policyWords } from "../collect/in-use.js";
 import type { RequestAnswer, RequestReason } from "../contract.js";
 import { textOf } from "../text.js";
-import { Refusal } from "./json.js";
+import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
+import type { KeyNames } from "./key-text.js";
 
-type Body = Record<string, unknown>;
-
-/** Longer texts are no requests that a person describes. */
-const longest = 4000;
 const mostEntries = 50;
 
 /**
  * What the rules of this process would say of a request.
- * @param shown a key as it may be shown.
  * @throws Refusal
  */
-export async function askRequest(body: Body, shown: (key: string) => string): Promise<RequestAnswer> {
+export async function askRequest(body: JsonBody, names: KeyNames): Promise<RequestAnswer> {
   const request = requestOf(body);
   let reasons: Reason[];
   try {
@@ -23,14 +19,14 @@ export async function askRequest(body: Body, shown: (key: string) => string): Pr
   } catch (error) {
     throw new Refusal(502, "store", `The store failed: ${textOf(error)}`);
   }
-  return { verdict: verdictOf(reasons), rules: reasons.map((reason) => shownReason(reason, shown)) };
+  return { verdict: verdictOf(reasons), rules: reasons.map((reason) => shownReason(reason, names)) };
 }
 
-function requestOf({ method = "GET", path, headers, ip, plan, keys }: Body): AskedRequest {
-  if (!isText(method) || !/^[A-Za-z-]{1,40}$/.test(method)) throw invalid("`method` must be a method");
-  if (!isText(path) || !/^\/\S*$/.test(path)) throw invalid("`path` must be a full path");
-  if (ip !== undefined && !isText(ip)) throw invalid("`ip` must be an address");
-  if (plan !== undefined && !isText(plan)) throw invalid("`plan` must be the name of a plan");
+function requestOf({ method = "GET", path, headers, ip, plan, keys }: JsonBody): AskedRequest {
+  if (!isText(method) || !/^[A-Za-z-]{1,40}$/.test(method)) throw invalidBody("`method` must be a method");
+  if (!isText(path) || !/^\/\S*$/.test(path)) throw invalidBody("`path` must be a full path");
+  if (ip !== undefined && !isText(ip)) throw invalidBody("`ip` must be an address");
+  if (plan !== undefined && !isText(plan)) throw invalidBody("`plan` must be the name of a plan");
   const lower = Object.entries(texts("headers", headers)).map(([name, value]) => [name.toLowerCase(), value]);
   return { method: method.toUpperCase(), path, headers: Object.fromEntries(lower), ip, plan, keys: texts("keys", keys) };
 }
@@ -41,20 +37,16 @@ function texts(name: string, value: unknown): Record<string, string> {
   if (value === undefined) return found;
   const entries = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : undefined;
   if (entries === undefined || entries.length > mostEntries || !entries.every(([name, text]) => isText(name) && isText(text))) {
-    throw invalid(`\`${name}\` must be an object of at most ${mostEntries} texts`);
+    throw invalidBody(`\`${name}\` must be an object of at most ${mostEntries} texts`);
   }
   return Object.assign(found, value);
 }
 
-const isText = (value: unknown): value is string => typeof value === "string" && value.length <= longest;
-
-const invalid = (what: string): Refusal => new Refusal(400, "invalid", `Invalid body: ${what}.`);
-
-function shownReason(reason: Reason, shown: (key: string) => string): RequestReason {
+function shownReason(reason: Reason, names: KeyNames): RequestReason {
   const { rule, shadow } = reason;
   const mode = shadow ? "shadow" : "enforce";
   if (!isCounted(reason)) return { rule, mode, counts: false, words: reason.why };
   const { key, cost, decision } = reason;
   const numbers = { policy: policyWords(decision.policy), cost, used: usedOf(decision), limit: decision.limit };
-  return { rule, mode, counts: true, words: saysText(reason), key: shown(key), ...numbers };
+  return { rule, mode, counts: true, words: saysText(reason), key: names.shown(key), ...numbers };
 }

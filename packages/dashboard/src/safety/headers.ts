@@ -24,12 +24,9 @@ export function pageHeaders(nonce: string): Headers {
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; ");
-  return [...headersFor("text/html; charset=utf-8"), ["Content-Security-Policy", policy], ["Cross-Origin-Embedder-Policy", "require-corp"]];
+  return [...headersFor("text/html; charset=utf-8", policy), ["Cross-Origin-Embedder-Policy", "require-corp"]];
 }
 
-const nothing = "default-src 'none'; frame-ancestors 'none'";
-
-export function headersFor(contentType: string): Headers {
-  const own: Headers = [["Content-Type", contentType]];
-  return contentType.startsWith("text/html") ? [...own, ...always] : [...own, ...always, ["Content-Security-Policy", nothing]];
+export function headersFor(contentType: string, policy = "default-src 'none'; frame-ancestors 'none'"): Headers {
+  return [["Content-Type", contentType], ...always, ["Content-Security-Policy", policy]];
 }

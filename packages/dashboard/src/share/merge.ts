@@ -1,3 +1,4 @@
+import { getOrMake } from "@floodgate/core/adapter";
 import type { EndedSecond } from "../collect/collector.js";
 import type { Report } from "../collect/report.js";
 import { firstStep, ranges } from "../collect/ring.js";
@@ -12,11 +13,9 @@ export function mergeHistories(range: Range, nowMs: number, histories: readonly 
   for (const history of histories) {
     const shift = (history.startMs - startMs) / stepMs;
     for (const { rule, series } of history.rules) {
-      const bySeries = sums.get(rule) ?? new Map<Result, number[]>();
-      sums.set(rule, bySeries);
+      const bySeries = getOrMake(sums, rule, () => new Map());
       for (const [result, counts] of Object.entries(series) as [Result, readonly number[]][]) {
-        const sum = bySeries.get(result) ?? new Array<number>(points).fill(0);
-        bySeries.set(result, sum);
+        const sum = getOrMake(bySeries, result, () => new Array<number>(points).fill(0));
         counts.forEach((count, i) => {
           const at = i + shift;
           if (at >= 0 && at < points) sum[at] = (sum[at] as number) + count;
@@ -38,12 +37,8 @@ function mergeBursts(startMs: number, histories: readonly History[]): Burst[] {
   for (const burst of histories.flatMap(({ bursts }) => bursts)) {
     if (burst.minuteMs + 60_000 <= startMs) continue;
     const known = minutes.get(burst.minuteMs);
-    if (known === undefined) {
-      minutes.set(burst.minuteMs, burst);
-      continue;
-    }
-    const busiest = burst.count > known.count ? burst : known;
-    const [atMost, inMinute] = [known.atMost + burst.atMost, known.inMinute + burst.inMinute];
+    const busiest = known !== undefined && known.count >= burst.count ? known : burst;
+    const [atMost, inMinute] = [burst.atMost + (known?.atMost ?? 0), burst.inMinute + (known?.inMinute ?? 0)];
     minutes.set(burst.minuteMs, { ...busiest, atMost, inMinute });
   }
   return [...minutes.values()].sort((a, b) => a.minuteMs - b.minuteMs);

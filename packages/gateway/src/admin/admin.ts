@@ -8,18 +8,18 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { listen } from "../service/listen.js";
 import type { Part } from "../service/part.js";
 import type { Service } from "../service/service.js";
-import { ReadinessCheck } from "./readiness.js";
+import { readinessOf } from "./readiness.js";
 
 /** Starts the admin server: `/healthz`, `/readyz`, `/metrics` and `/dashboard`. Undefined if it is turned off. */
 export async function startAdmin(service: Service): Promise<Part | undefined> {
   const { admin: address, metrics, dashboard, closeMs } = service.settings;
   if (address === false) return undefined;
   const app = new Hono();
-  const readiness = new ReadinessCheck(service);
+  const readiness = readinessOf(service);
   const whenClosed: (() => void)[] = [];
   app.get("/healthz", (c) => c.json({ alive: true }));
   app.get("/readyz", async (c) => {
-    const found = await readiness.read();
+    const found = await readiness();
     return c.json(found, found.ready ? 200 : 503, { "Cache-Control": "no-store" });
   });
   if (metrics) whenClosed.push(addMetrics(app));

@@ -109,24 +109,29 @@ export class Operations {
     return { value };
   }
 
-  async reset(body: unknown): Promise<Result> {
+  reset(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
-    await this.#limiter(rule).reset(key, { by });
-    this.#service.log.info({ rule }, "The JSON API has reset a key");
-    return {};
+    return this.#act({ rule }, "reset", (limiter) => limiter.reset(key, { by }));
   }
 
-  async block(body: unknown): Promise<Result> {
+  block(body: unknown): Promise<Result> {
     const { rule, key, for: duration } = checked(blockBody, body, examples.block);
-    await this.#limiter(rule).block(key, duration as never, { by });
-    this.#service.log.info({ rule, for: duration }, "The JSON API has blocked a key");
-    return {};
+    return this.#act({ rule, for: duration }, "blocked", (limiter) => limiter.block(key, duration as never, { by }));
   }
 
-  async unblock(body: unknown): Promise<Result> {
+  unblock(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
-    await this.#limiter(rule).unblock(key, { by });
-    this.#service.log.info({ rule }, "The JSON API has unblocked a key");
+    return this.#act({ rule }, "unblocked", (limiter) => limiter.unblock(key, { by }));
+  }
+
+  /** Changes the state of a key, and logs it. */
+  async #act(
+    logged: { readonly rule: string; readonly for?: string },
+    done: string,
+    act: (limiter: Limiter) => Promised<unknown>,
+  ): Promise<Result> {
+    await act(this.#limiter(logged.rule));
+    this.#service.log.info(logged, `The JSON API has ${done} a key`);
     return {};
   }
 

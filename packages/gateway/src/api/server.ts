@@ -10,7 +10,7 @@ import { readJson } from "./body.js";
 import { openApi, operations } from "./openapi.js";
 import { Operations } from "./operations.js";
 import { Problem, problemOf } from "./problems.js";
-import { TokenFile } from "./tokens.js";
+import { tokenCheck } from "./tokens.js";
 
 /**
  * Starts the JSON API. Undefined if it has no address.
@@ -19,8 +19,8 @@ import { TokenFile } from "./tokens.js";
 export async function startApi(service: Service): Promise<Part | undefined> {
   const { apiListen: address, apiTokenFile, apiSocketMode, closeMs } = service.settings;
   if (address === undefined) return undefined;
-  const tokens = apiTokenFile === undefined ? undefined : new TokenFile(apiTokenFile, service.log);
-  const isOpen = tokens === undefined && !isUnix(address);
+  const isToken = apiTokenFile === undefined ? undefined : tokenCheck(apiTokenFile, service.log);
+  const isOpen = isToken === undefined && !isUnix(address);
   if (isOpen) {
     if (!isLoopback(address)) {
       throw new FloodgateError(
@@ -33,11 +33,13 @@ export async function startApi(service: Service): Promise<Part | undefined> {
       "The JSON API has no token, so every process of this machine may use it. Set apiTokenFile, or listen on a Unix socket",
     );
   }
-  const app = apiApp(service, tokens, isOpen);
+  const app = apiApp(service, isToken, isOpen);
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }, getRequestListener(app.fetch));
   const listening = await listen(server, address, "apiListen", Number.parseInt(apiSocketMode, 8));
   return { name: "apiListen", address: listening.address, url: listening.url, close: () => listening.close(closeMs) };
 }
+
+type TokenCheck = ReturnType<typeof tokenCheck>;
 
 function isLoopback(address: string): boolean {
   const parsed = parseAddress(address);
@@ -48,10 +50,10 @@ function isLoopback(address: string): boolean {
  * The JSON API as a Hono app.
  * @param isOpen whether anybody on this machine may use it, by TCP and without a token.
  */
-function apiApp(service: Service, tokens: TokenFile | undefined, isOpen: boolean): Hono {
+function apiApp(service: Service, isToken: TokenCheck | undefined, isOpen: boolean): Hono {
   const app = new Hono();
   const own = new Operations(service);
-  const description = openApi(tokens !== undefined);
+  const description = openApi(isToken !== undefined);
   app.use(async (c, next) => {
     refuseBrowsers(c.req.raw, isOpen);
     await next();
@@ -59,7 +61,7 @@ function apiApp(service: Service, tokens: TokenFile | undefined, isOpen: boolean
   });
   app.get("/v1/openapi.json", (c) => c.json(description));
   app.use(async (c, next) => {
-    if (tokens !== undefined) checkToken(c.req.raw, tokens);
+    if (isToken !== undefined) checkToken(c.req.raw, isToken);
     await next();
   });
   for (const { path, id } of operations) {
@@ -117,10 +119,10 @@ function refuseBrowsers({ headers }: Request, isOpen: boolean): void {
 }
 
 /** @throws Problem 401 */
-function checkToken({ headers }: Request, tokens: TokenFile): void {
+function checkToken({ headers }: Request, isToken: TokenCheck): void {
   const given = headers.get("authorization") ?? "";
   const [, token] = /^bearer +(\S{1,4096})$/i.exec(given) ?? [];
-  if (token !== undefined && tokens.has(token)) return;
+  if (token !== undefined && isToken(token)) return;
   const reason = given === "" ? "The request has no token" : "The token is wrong";
   throw new Problem(401, "unauthorized", `${reason}. Write Authorization: Bearer <token>, with a line of the file of apiTokenFile.`, {
     headers: { "WWW-Authenticate": 'Bearer realm="floodgate"' },

@@ -7,52 +7,37 @@ import { readSecretLines } from "../service/secrets.js";
 /** How often the file is looked at, at most. */
 const everyMs = 1000;
 
-/** The bearer tokens in a file, one a line. A change of the file applies within a second, so that tokens can be rotated. */
-export class TokenFile {
-  readonly #path: string;
-  readonly #log: Logger;
-  readonly #now: () => number;
-  #digests: readonly Buffer[];
-  #version: string;
-  #lookedMs: number;
-
-  /** @throws FloodgateError if the file cannot be read or a token is too short. */
-  constructor(path: string, log: Logger, now: () => number = () => performance.now()) {
-    this.#path = path;
-    this.#log = log;
-    this.#now = now;
-    this.#version = versionOf(path);
-    const notes: string[] = [];
-    this.#digests = digestsIn(path, notes);
-    for (const note of notes) log.warn(note);
-    this.#lookedMs = now();
-  }
-
-  /** Whether a token is in the file. Takes the same time for each token. */
-  has(token: string): boolean {
-    this.#reload();
-    const digest = digestOf(token);
-    let found = false;
-    for (const own of this.#digests) if (timingSafeEqual(own, digest)) found = true;
-    return found;
-  }
-
-  #reload(): void {
-    if (this.#now() - this.#lookedMs < everyMs) return;
-    this.#lookedMs = this.#now();
-    const version = versionOf(this.#path);
-    if (version === this.#version) return;
+/**
+ * Makes a function that says whether a bearer token is in a file, which has one a line. A change of the file applies within a second, so that tokens
+ * can be rotated. The function takes the same time for each token.
+ * @throws FloodgateError if the file cannot be read or a token is too short.
+ */
+export function tokenCheck(path: string, log: Logger, now: () => number = () => performance.now()): (token: string) => boolean {
+  let version = versionOf(path);
+  const notes: string[] = [];
+  let digests = digestsIn(path, notes);
+  for (const note of notes) log.warn(note);
+  let lookedMs = now();
+  const reload = (): void => {
+    if (now() - lookedMs < everyMs) return;
+    lookedMs = now();
+    const found = versionOf(path);
+    if (found === version) return;
     try {
-      this.#digests = digestsIn(this.#path, []);
-      this.#log.info({ file: this.#path }, "The tokens of the JSON API were read again");
+      digests = digestsIn(path, []);
+      log.info({ file: path }, "The tokens of the JSON API were read again");
     } catch (error) {
-      this.#log.error(
-        { file: this.#path, reason: (error as Error).message },
-        "The new tokens of the JSON API are invalid. The old ones stay in force",
-      );
+      log.error({ file: path, reason: (error as Error).message }, "The new tokens of the JSON API are invalid. The old ones stay in force");
     }
-    this.#version = version;
-  }
+    version = found;
+  };
+  return (token) => {
+    reload();
+    const digest = digestOf(token);
+    let isFound = false;
+    for (const own of digests) if (timingSafeEqual(own, digest)) isFound = true;
+    return isFound;
+  };
 }
 
 const shortest = 16;

@@ -5,7 +5,7 @@ import { isPromise, type Outcome } from "@floodgate/core/adapter";
 import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
-import { SampledLog } from "../log/sampled-log.js";
+import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
 import { listen } from "../service/listen.js";
 import type { Part, StartPart } from "../service/part.js";
 import type { GatewayRequest } from "../service/request.js";
@@ -13,7 +13,7 @@ import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
 import { answer, denyRaw, refuse } from "./answers.js";
 import { AskedRequest, DuplicateHeader } from "./asked-request.js";
-import { type Preset, PresetPaths, readSubject } from "./presets.js";
+import { type Asked, type Preset, presetFinder, readSubject } from "./presets.js";
 
 /** Gateways keep idle connections for up to an hour (Envoy). Whoever closes first loses the request that the other one is sending. */
 const keepAliveTimeout = 65 * 60_000;
@@ -61,10 +61,10 @@ export function askServer(service: Service): Server {
 
 class Ask {
   readonly #service: Service;
-  readonly #paths: PresetPaths;
+  readonly #find: (path: string) => Asked | undefined;
   readonly #clientIpHeader: string;
-  readonly #keyHeaders: KeyHeaders;
-  readonly #log: SampledLog;
+  readonly #keyHeadersOf: (rules: Rules) => ReadonlySet<string>;
+  readonly #log: WriteSampled;
   /** A gateway sends very many requests on one connection, so its address is judged once. */
   readonly #peers = new WeakMap<Socket, Peer>();
   #hasWarnedOfForgery = false;
@@ -72,10 +72,10 @@ class Ask {
   constructor(service: Service) {
     const { presets, clientIpHeader, keys, plan } = service.settings;
     this.#service = service;
-    this.#paths = new PresetPaths(presets);
+    this.#find = presetFinder(presets);
     this.#clientIpHeader = clientIpHeader.toLowerCase();
-    this.#keyHeaders = new KeyHeaders([...Object.values(keys), ...(plan === undefined ? [] : [plan])]);
-    this.#log = new SampledLog(service.log);
+    this.#keyHeadersOf = keyHeadersOf([...Object.values(keys), ...(plan === undefined ? [] : [plan])]);
+    this.#log = sampledLog(service.log);
   }
 
   /** A connection begins. */
@@ -94,7 +94,7 @@ class Ask {
     // Node reads nothing that comes after a request for an upgrade, so a gateway must not send another one on the connection.
     if (message.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     if (!peer.isTrusted) {
-      this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", {
+      this.#log("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", {
         peer: peer.remoteAddress ?? "unix",
       });
       refuse(response, 403, true, "This peer may not ask. Add its address to trustedPeers.\n", true);
@@ -104,7 +104,7 @@ class Ask {
       refuse(response, 431, true, `A request may have ${maxHeaderLines} header lines.\n`, false);
       return;
     }
-    const asked = this.#paths.find(message.url as string);
+    const asked = this.#find(message.url as string);
     if (asked === undefined) {
       refuse(response, 404, false, "Ask at /ask/<gateway>: /ask/nginx, /ask/caddy, ...\n", false);
       return;
@@ -115,7 +115,7 @@ class Ask {
       this.#unreadable(response, preset, subject.isConfig, subject.reason);
       return;
     }
-    const keyHeaders = this.#keyHeaders.of(limit.rules);
+    const keyHeaders = this.#keyHeadersOf(limit.rules);
     if (!this.#hasWarnedOfForgery && keyHeaders.size > 0 && preset.name === "nginx") this.#noticeForgery(message, keyHeaders);
     const request = new AskedRequest(message, subject, peer, this.#clientIp(preset, message, peer), keyHeaders);
     try {
@@ -162,8 +162,8 @@ class Ask {
   }
 
   #unreadable(response: ServerResponse, { name }: Preset, isConfig: boolean, reason: string): void {
-    if (isConfig) this.#log.write("error", `config-${name}`, `${name} asks without what its preset needs: ${reason}`);
-    else this.#log.write("warn", `malformed-${name}`, `${name} asks about a malformed request: ${reason}`);
+    if (isConfig) this.#log("error", `config-${name}`, `${name} asks without what its preset needs: ${reason}`);
+    else this.#log("warn", `malformed-${name}`, `${name} asks about a malformed request: ${reason}`);
     refuse(response, isConfig ? 500 : 400, !isConfig, `${reason}\n`, false);
   }
 
@@ -171,13 +171,13 @@ class Ask {
   #undecided(response: ServerResponse, error: unknown): void {
     if (error instanceof DuplicateHeader) {
       const reason = `The header ${error.message} is there twice, but a key is read from it.`;
-      this.#log.write("warn", "duplicate-header", reason);
+      this.#log("warn", "duplicate-header", reason);
       refuse(response, 400, true, `${reason}\n`, false);
       return;
     }
     const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
     if (code === "FLOODGATE_NO_CLIENT_IP") {
-      this.#log.write(
+      this.#log(
         "error",
         "no-client-address",
         `A request has no client address and was denied: the gateway must send it in ${this.#clientIpHeader} (nginx: x-original-for)`,
@@ -185,32 +185,28 @@ class Ask {
       refuse(response, 500, true, "The gateway sends no client address.\n", false);
       return;
     }
-    this.#log.write("error", `undecided-${String(code)}`, `A request could not be decided and was denied: ${String(message)}`, { code });
+    this.#log("error", `undecided-${String(code)}`, `A request could not be decided and was denied: ${String(message)}`, { code });
     refuse(response, 500, true, "The request could not be decided.\n", false);
   }
 }
 
 type Rules = readonly CompiledRule<GatewayRequest>[];
 
-/** The headers that keys are read from, by the settings and by the active rules. */
-class KeyHeaders {
-  readonly #ofSettings: readonly string[];
-  #rules: Rules | undefined;
-  #names: ReadonlySet<string> = new Set();
-
-  /** @param sources the settings `keys` and `plan`: `header:x-user`, `jwt:tenant`. */
-  constructor(sources: readonly string[]) {
-    this.#ofSettings = sources.map((source) => headerOf(source) ?? "authorization");
-  }
-
-  /** The names in lower case. */
-  of(rules: Rules): ReadonlySet<string> {
-    if (rules !== this.#rules) {
-      this.#rules = rules;
-      this.#names = new Set([...this.#ofSettings, ...rules.flatMap(({ options }) => namesIn(options.key))]);
+/**
+ * Answers the headers that keys are read from, by the settings and by the active rules, in lower case.
+ * @param sources the settings `keys` and `plan`: `header:x-user`, `jwt:tenant`.
+ */
+function keyHeadersOf(sources: readonly string[]): (rules: Rules) => ReadonlySet<string> {
+  const ofSettings = sources.map((source) => headerOf(source) ?? "authorization");
+  let known: Rules | undefined;
+  let names: ReadonlySet<string> = new Set();
+  return (rules) => {
+    if (rules !== known) {
+      known = rules;
+      names = new Set([...ofSettings, ...rules.flatMap(({ options }) => namesIn(options.key))]);
     }
-    return this.#names;
-  }
+    return names;
+  };
 }
 
 function namesIn(key: unknown): string[] {

@@ -55,28 +55,21 @@ export interface Asked {
   readonly end: number;
 }
 
-/** Finds the preset of a path among those that are enabled. */
-export class PresetPaths {
-  readonly #presets: readonly Preset[];
-  /** The paths of gateways that say in headers what they ask about, which nearly all asks have. */
-  readonly #whole: ReadonlyMap<string, Asked>;
-
-  constructor(names: readonly PresetName[] = presetNames) {
-    this.#presets = names.map((name) => presets[name]);
-    this.#whole = new Map(
-      this.#presets.map((preset) => {
-        const path = pathOfAsks + preset.name;
-        return [path, { preset, end: path.length }];
-      }),
-    );
-  }
-
-  /** Undefined if the path is no preset's. */
-  find(path: string): Asked | undefined {
-    const whole = this.#whole.get(path);
-    if (whole !== undefined) return whole;
+/** Makes a function that finds the preset of a path among those that are enabled. It answers undefined if the path is no preset's. */
+export function presetFinder(names: readonly PresetName[] = presetNames): (path: string) => Asked | undefined {
+  const enabled = names.map((name) => presets[name]);
+  // The paths of gateways that say in headers what they ask about, which nearly all asks have.
+  const whole: ReadonlyMap<string, Asked> = new Map(
+    enabled.map((preset) => {
+      const path = pathOfAsks + preset.name;
+      return [path, { preset, end: path.length }];
+    }),
+  );
+  return (path) => {
+    const known = whole.get(path);
+    if (known !== undefined) return known;
     if (!path.startsWith(pathOfAsks)) return undefined;
-    for (const preset of this.#presets) {
+    for (const preset of enabled) {
       const { name } = preset;
       if (!path.startsWith(name, pathOfAsks.length)) continue;
       const end = pathOfAsks.length + name.length;
@@ -85,7 +78,7 @@ export class PresetPaths {
       if (next === undefined || next === "?" || (preset.headers === undefined && (next === "/" || next === "*"))) return { preset, end };
     }
     return undefined;
-  }
+  };
 }
 
 /** What a gateway asks about. */

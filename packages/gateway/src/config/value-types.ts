@@ -55,11 +55,6 @@ export function choice<const Word extends string>(...words: readonly [Word, ...W
   };
 }
 
-/** A list of words: `a,b` as a flag; an empty text is an empty list. */
-export function list(what: string, placeholder: string): ValueType<readonly string[]> {
-  return { schema: z.array(z.string().min(1)), what, placeholder, fromText: asList };
-}
-
 /** A list of words out of a few: `a,b` as a flag; an empty text is an empty list. */
 export function choices<const Word extends string>(...words: readonly [Word, ...Word[]]): ValueType<readonly Word[]> {
   return {
@@ -87,7 +82,7 @@ export function peers(): ValueType<readonly string[]> {
         .replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
     }
   };
-  return { ...list(what, "peers"), reason };
+  return { schema: z.array(z.string().min(1)), what, placeholder: "peers", reason, fromText: asList };
 }
 
 /** A map of words to words: `a=b,c=d` as a flag. */

@@ -35,9 +35,9 @@ export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestM
   if (descriptors.length === 0) return "`descriptors` is empty.";
   if (descriptors.length > mostDescriptors)
     return `\`descriptors\` has ${descriptors.length} descriptors, above the maximum of ${mostDescriptors}.`;
-  for (const { entries, overridesLimit, isNegativeHits } of descriptors) {
+  for (const { entries, limit, isNegativeHits } of descriptors) {
     if (entries.length > mostEntries) return `A descriptor has ${entries.length} entries, above the maximum of ${mostEntries}.`;
-    if (overridesLimit)
+    if (limit !== null)
       return "A descriptor has a `limit` of its own. Limits are written in the rules. Remove `limit` from the rate limit in Envoy.";
     if (isNegativeHits) return "A descriptor has `is_negative_hits`, but nothing can be given back without its charge. Remove it.";
   }
@@ -46,8 +46,13 @@ export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestM
   const shared = Math.max(1, hitsAddend);
   const all = descriptors.map(({ entries, hitsAddend }) => {
     const isUsage = entries.some(({ key, value }) => key === "floodgate" && value === "charge");
-    return new DescriptorRequest({ domain, entries, hits: hitsAddend ?? shared, isUsage });
+    return new DescriptorRequest({ domain, entries, hits: hitsAddend === null ? shared : wholeOf(hitsAddend.value), isUsage });
   });
   if (new Set(all.map(({ descriptor }) => descriptor.isUsage)).size === 1) return all;
   return "Descriptors with and without the entry `floodgate: charge` are in one call. Set `apply_on_stream_done` on the rate limits with that entry.";
+}
+
+/** What no number holds exactly is the largest that one does: no limit allows that much. */
+function wholeOf(long: unknown): number {
+  return Math.min(Number(long), Number.MAX_SAFE_INTEGER);
 }

@@ -5,30 +5,34 @@ import { code, type LimitMessage, type ResponseMessage, type StatusMessage, unit
 /** The answer to Envoy. */
 export function responseOf({ outcome, statuses }: DescriptorsOutcome): ResponseMessage {
   const isOver = outcome.action === "reject";
-  const headers = outcome.headers.map(({ name, value }) => [name, value] as const);
+  const headers = outcome.headers.map(({ name: key, value }) => ({ key, value }));
   // Envoy would call the body text/plain.
-  if (isOver) headers.push(["Content-Type", outcome.body.contentType]);
+  if (isOver) headers.push({ key: "Content-Type", value: outcome.body.contentType });
   return {
     overallCode: isOver ? code.overLimit : code.ok,
     statuses: statuses.map(statusOf),
     responseHeaders: headers,
-    rawBody: isOver ? outcome.body.text : undefined,
+    rawBody: isOver ? Buffer.from(outcome.body.text) : undefined,
   };
 }
 
 /** A degraded decision knows no numbers. */
 function statusOf({ allowed, decision }: DescriptorStatus): StatusMessage {
   const own = allowed ? code.ok : code.overLimit;
-  if (decision === undefined || decision.degraded)
-    return { code: own, currentLimit: undefined, limitRemaining: 0, untilResetMs: undefined };
+  if (decision === undefined || decision.degraded) return { code: own };
   const { name, policy, remaining, retryAfterMs, resetAfterMs } = decision;
   const waitMs = retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs);
   return {
     code: own,
     currentLimit: limitOf(name, policy),
-    limitRemaining: Math.min(remaining, mostUint32),
-    untilResetMs: waitMs === Number.POSITIVE_INFINITY ? undefined : waitMs,
+    limitRemaining: Math.min(remaining, mostUint32) || undefined,
+    untilReset: waitMs === Number.POSITIVE_INFINITY ? undefined : durationOf(waitMs),
   };
+}
+
+function durationOf(ms: number): StatusMessage["untilReset"] {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds: seconds || undefined, nanos: (ms - seconds * 1000) * 1_000_000 || undefined };
 }
 
 const mostUint32 = 2 ** 32 - 1;
@@ -44,5 +48,5 @@ const units: ReadonlyMap<number, number> = new Map([
 /** A window that is no unit of Envoy's has the unit UNKNOWN: Envoy then shows the limit without a window. */
 function limitOf(name: string, policy: Policy): LimitMessage {
   const own = policy.algorithm === "calendar-window" ? unit[policy.per] : units.get(policy.spanMs);
-  return { requestsPerUnit: Math.min(policy.quota, mostUint32), unit: own ?? unit.unknown, name };
+  return { requestsPerUnit: Math.min(policy.quota, mostUint32), unit: own, name };
 }

@@ -1,23 +1,27 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 import { FloodgateError } from "@floodgate/core";
 import {
   type handleUnaryCall,
   Server,
-  type ServerCredentials,
+  ServerCredentials,
   type ServerUnaryCall,
   type ServiceDefinition,
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
 import { isUnix, parseAddress } from "../config/address.js";
-import { SampledLog } from "../log/sampled-log.js";
+import type { Settings } from "../config/settings.js";
+import { sampledLog } from "../log/sampled-log.js";
 import { removeStale } from "../service/listen.js";
 import type { Part } from "../service/part.js";
+import { usable } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
-import { credentialsOf } from "./credentials.js";
+import type { Trust } from "../service/trust.js";
 import { descriptorRequests } from "./descriptor-request.js";
-import { Health, healthService } from "./health.js";
-import { decodeRequest, encodeResponse, type RequestMessage, type ResponseMessage } from "./messages.js";
-import { Peers } from "./peers.js";
+import { healthOf, healthService } from "./health.js";
+import { codecOf, type RequestMessage, type ResponseMessage } from "./messages.js";
 import { responseOf } from "./response.js";
 
 const serviceName = "envoy.service.ratelimit.v3.RateLimitService";
@@ -27,17 +31,9 @@ const rateLimitService: ServiceDefinition = {
     path: `/${serviceName}/ShouldRateLimit`,
     requestStream: false,
     responseStream: false,
-    requestDeserialize: decodeRequest,
-    responseSerialize: encodeResponse,
-    // Only clients use these.
-    requestSerialize: unused,
-    responseDeserialize: unused,
+    ...codecOf("RateLimitRequest", "RateLimitResponse"),
   },
 };
-
-function unused(): never {
-  throw new Error("not a client");
-}
 
 /** A request has an address, a path and some headers. Envoy sends no longer ones. */
 const mostBytes = 2 ** 20;
@@ -48,9 +44,9 @@ export async function startRls(service: Service): Promise<Part | undefined> {
   if (settings.rls === undefined) return undefined;
   const credentials = credentialsOf(settings);
   const server = new Server({ "grpc.max_receive_message_length": mostBytes });
-  const health = new Health([serviceName], () => !service.draining && service.rules !== undefined);
-  const peers = new Peers(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
-  server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, peers) });
+  const health = healthOf(serviceName, () => !service.draining && service.rules !== undefined);
+  const trusts = peerCheck(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
+  server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, trusts) });
   server.addService(healthService, { Check: health.check, Watch: health.watch });
   const address = await bind(server, settings.rls, credentials).catch((error) => {
     health.close();
@@ -68,15 +64,15 @@ export async function startRls(service: Service): Promise<Part | undefined> {
   return { name: "rls", address, url: isUnix(address) ? address : `grpc://${address}`, close };
 }
 
-function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<RequestMessage, ResponseMessage> {
+function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): handleUnaryCall<RequestMessage, ResponseMessage> {
   const { log, limit } = service;
-  const sampled = new SampledLog(log);
+  const write = sampledLog(log);
   return (call, answer) => {
     const refused = (code: status, reason: string): void => {
-      sampled.write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
+      write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
       answer({ code, details: reason });
     };
-    if (!peers.trusts(call.getPeer())) {
+    if (!trusts(call.getPeer())) {
       return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
     }
     // Nobody waits for the answer, so nothing is charged.
@@ -86,7 +82,7 @@ function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<Reques
     const failed = (error: unknown): void => {
       const code = error instanceof FloodgateError ? error.code : "an error";
       const reason = error instanceof Error ? error.message : code;
-      sampled.write("error", reason, `Envoy's rate limit service could not decide a call: ${reason}`);
+      write("error", reason, `Envoy's rate limit service could not decide a call: ${reason}`);
       answer({ code: status.INTERNAL, details: `The call could not be decided: ${code}.` });
     };
     const decided = (outcome: Parameters<typeof responseOf>[0]): void => {
@@ -121,4 +117,42 @@ async function bind(server: Server, address: string, credentials: ServerCredenti
     throw new FloodgateError("FLOODGATE_CANNOT_LISTEN", `\`rls\`: cannot listen on ${address}: ${error.message}.`, { cause: error });
   });
   return host === undefined ? address : `${host}:${port}`;
+}
+
+/**
+ * TLS if the settings name a certificate, and certificates of clients if they name who signs those.
+ * @throws FloodgateError if a file cannot be read, or is no certificate or key.
+ */
+function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Settings): ServerCredentials {
+  if (rlsCertFile === undefined || rlsKeyFile === undefined) return ServerCredentials.createInsecure();
+  const cert = read("rlsCertFile", rlsCertFile);
+  const key = read("rlsKeyFile", rlsKeyFile);
+  const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
+  usable("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
+  usable("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
+  if (ca !== null) usable("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
+  return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
+}
+
+function read(setting: keyof Settings, path: string): Buffer {
+  return usable(setting, path, () => readFileSync(path));
+}
+
+/**
+ * Makes a function that says whether a peer may ask. Everything in a request is believed, so only trusted peers may. The function takes a peer as
+ * grpc-js names it: `127.0.0.1:5000`, `::1:5000`; `unknown` for a Unix socket, and for a connection that was reset.
+ * @param isUnix whether the server listens on a Unix socket.
+ * @param hasCertificates whether TLS has checked the certificate of each peer: then all are trusted.
+ */
+export function peerCheck(trust: Trust, isUnix: boolean, hasCertificates: boolean): (peer: string) => boolean {
+  // Envoy keeps its connections, so the last peer is remembered.
+  let last = "";
+  let trustsLast = hasCertificates;
+  return (peer) => {
+    if (peer !== last && !hasCertificates) {
+      last = peer;
+      trustsLast = trust.peer(/^(.+):\d+$/.exec(peer)?.[1], isUnix)?.isTrusted === true;
+    }
+    return trustsLast;
+  };
 }

@@ -8,14 +8,14 @@ import { inOwnWords } from "../service/limit.js";
 /** Logs the events of a limit. A flood of limited requests makes few lines. */
 export class EventLog {
   readonly #log: Logger;
-  readonly #limited: Capped;
-  readonly #faults: Capped;
+  readonly #limited: Cap;
+  readonly #faults: Cap;
   readonly #shownKey: (key: string) => string;
 
   constructor({ logLimited, logKeys }: Settings, keySecret: string | undefined, log: Logger) {
     this.#log = log;
-    this.#limited = new Capped(logLimited, (count) => log.info({ count }, "more requests were limited in this second"));
-    this.#faults = new Capped(1, (count) => log.warn({ count }, "more faults of the store in this second"));
+    this.#limited = capped(logLimited, (count) => log.info({ count }, "more requests were limited in this second"));
+    this.#faults = capped(1, (count) => log.warn({ count }, "more faults of the store in this second"));
     this.#shownKey = logKeys === "plain" ? (key) => key : logKeys === "masked" ? maskKey : (key) => digest(key, keySecret);
   }
 
@@ -89,40 +89,31 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Lets through the first events of each second, and counts the others. */
-class Capped {
-  readonly #perSecond: number;
-  readonly #tellOmitted: (count: number) => void;
-  #left: number;
-  #omitted = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  /** @param tellOmitted called at the end of a second in which events were left out. */
-  constructor(perSecond: number, tellOmitted: (count: number) => void) {
-    this.#perSecond = perSecond;
-    this.#left = perSecond;
-    this.#tellOmitted = tellOmitted;
-  }
-
+interface Cap {
   /** Whether this event may be logged. */
-  admits(): boolean {
-    // Only a second with events has a timer.
-    this.#timer ??= setTimeout(() => this.flush(), 1000).unref();
-    if (this.#left === 0) {
-      this.#omitted++;
-      return false;
-    }
-    this.#left--;
-    return true;
-  }
-
+  admits(): boolean;
   /** Ends the second: tells how many events were left out, and starts anew. */
-  flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#left = this.#perSecond;
-    const omitted = this.#omitted;
-    this.#omitted = 0;
-    if (omitted > 0) this.#tellOmitted(omitted);
-  }
+  flush(): void;
+}
+
+/**
+ * Lets through the first events of each second, and counts the others.
+ * @param tellOmitted called at the end of a second in which events were left out.
+ */
+function capped(perSecond: number, tellOmitted: (count: number) => void): Cap {
+  let events = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    const omitted = events - perSecond;
+    events = 0;
+    if (omitted > 0) tellOmitted(omitted);
+  };
+  const admits = (): boolean => {
+    // Only a second with events has a timer.
+    timer ??= setTimeout(flush, 1000).unref();
+    return ++events <= perSecond;
+  };
+  return { admits, flush };
 }

@@ -11,31 +11,25 @@ interface Sampled {
   skipped: number;
 }
 
+/** @param kind what makes lines the same; also the line's field `kind`. */
+export type WriteSampled = (level: "warn" | "error", kind: string, message: string, details?: object) => void;
+
 /**
  * Logs what each request may cause again: one line in ten seconds for each kind, with the number of lines that were left out, so that no
  * client fills the log.
  */
-export class SampledLog {
-  readonly #log: Logger;
-  readonly #now: () => number;
-  readonly #kinds = new Map<string, Sampled>();
-
-  /** @param now a monotonic clock, in milliseconds. */
-  constructor(log: Logger, now: () => number = () => performance.now()) {
-    this.#log = log;
-    this.#now = now;
-  }
-
-  /** @param kind what makes lines the same; also the line's field `kind`. */
-  write(level: "warn" | "error", kind: string, message: string, details: object = {}): void {
-    const now = this.#now();
-    const known = this.#kinds.get(kind);
+export function sampledLog(log: Logger): WriteSampled {
+  const kinds = new Map<string, Sampled>();
+  return (level, kind, message, details = {}) => {
+    // A monotonic clock.
+    const now = performance.now();
+    const known = kinds.get(kind);
     if (known !== undefined && now - known.loggedMs < intervalMs) {
       known.skipped++;
       return;
     }
-    if (known === undefined && this.#kinds.size >= mostKinds) this.#kinds.clear();
-    this.#log[level]({ kind, ...details, ...(known !== undefined && known.skipped > 0 && { skipped: known.skipped }) }, message);
-    this.#kinds.set(kind, { loggedMs: now, skipped: 0 });
-  }
+    if (known === undefined && kinds.size >= mostKinds) kinds.clear();
+    log[level]({ kind, ...details, ...(known !== undefined && known.skipped > 0 && { skipped: known.skipped }) }, message);
+    kinds.set(kind, { loggedMs: now, skipped: 0 });
+  };
 }

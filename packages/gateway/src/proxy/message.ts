@@ -39,7 +39,7 @@ export class ProxiedRequest implements GatewayRequest {
     this.remoteAddress = peer.remoteAddress;
     this.fromTrustedPeer = peer.isTrusted;
     this.clientIp = trust.clientIp(peer, (name) => nodeHeader(request, name));
-    this.headers = headers.of(this, request.headers, upgrade);
+    this.headers = headers(this, request.headers, upgrade);
   }
 
   header(lowerCaseName: string): string | undefined {

@@ -10,7 +10,7 @@ import { type Connection, Connections } from "./connection.js";
 import { Exchange } from "./exchange.js";
 import { ClientMessage, ProxiedRequest } from "./message.js";
 import { refusal } from "./refusal.js";
-import { RequestHeaders } from "./request-headers.js";
+import { type RequestHeaders, requestHeaders } from "./request-headers.js";
 import { Tunnel } from "./tunnel.js";
 import { hasBody, UpstreamProxy } from "./upstream-proxy.js";
 
@@ -48,7 +48,7 @@ class ReverseProxy {
     this.#service = service;
     this.#upstream = upstream;
     this.#connections = new Connections(service.trust, isUnix(settings.listen));
-    this.#headers = new RequestHeaders(settings);
+    this.#headers = requestHeaders(settings);
     this.server = createServer({
       IncomingMessage: ClientMessage,
       maxHeaderSize: maxHeaderBytes,
@@ -58,6 +58,7 @@ class ReverseProxy {
       keepAliveTimeout: keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(clientTimeoutMs, 5000),
       noDelay: true,
+      ...upgrades,
     });
     // Node drops further headers silently, `Transfer-Encoding` too. `maxHeaderBytes` is the limit.
     this.server.maxHeadersCount = 0;
@@ -90,6 +91,8 @@ class ReverseProxy {
     if (connection === undefined || connection.isRefused) return;
     connection.open++;
     connection.exchange = undefined;
+    // Node drops what arrived together with the end of this body. See `upgrades`.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     whenEnded(response, () => {
       connection.open--;
       // Its head was sent before the gateway began to drain.
@@ -123,7 +126,7 @@ class ReverseProxy {
       socket.destroy();
       return;
     }
-    if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket") {
+    if (!isHandshake(request)) {
       withoutUpgrade(this.server, request, socket, head);
       return;
     }
@@ -221,6 +224,14 @@ function answerTo(code: string): OwnAnswer | undefined {
 }
 
 function ignore(): void {}
+
+/** Whether a request asks for a WebSocket. */
+function isHandshake({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** Node from 24.9 on asks this, and reads the body of a request whose upgrade is ignored. */
+const upgrades = { shouldUpgradeCallback: (request: IncomingMessage): boolean => isHandshake(request) || !hasBody(request) };
 
 /**
  * Handles a request that asks for another protocol (`Upgrade: h2c`, which Java's client sends) as if it had not asked: a server may ignore

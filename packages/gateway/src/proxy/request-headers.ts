@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Settings } from "../config/settings.js";
 import type { GatewayRequest } from "../service/request.js";
 
 /** Headers that concern one connection only (RFC 9110 §7.6.1). */
@@ -33,33 +34,18 @@ const ambiguous = /[^a-z\d-]/;
 /** `Connection` may not name these: the framing, and what a trusted peer says of its client. */
 const kept = new Set(["connection", "content-length", "forwarded", "host", "transfer-encoding", "x-real-ip"]);
 
-export interface RequestHeaderOptions {
-  /** The header in which trusted peers say the client's address. */
-  readonly clientIpHeader: string;
-  /** Whether a client may say another method in a header. */
-  readonly methodOverride: boolean;
-  /** The name of this gateway in `Via`; undefined for no `Via`. */
-  readonly via: string | undefined;
-}
+/**
+ * The headers of a request to the upstream, from those that the client sent.
+ * @param upgrade the protocol to upgrade to.
+ */
+export type RequestHeaders = (request: GatewayRequest, headers: IncomingHttpHeaders, upgrade?: string) => IncomingHttpHeaders;
 
-/** Makes the headers of a request to the upstream. */
-export class RequestHeaders {
-  readonly #dropped: Readonly<Record<"trusted" | "untrusted", ReadonlySet<string>>>;
-  readonly #via: string | undefined;
-
-  constructor({ clientIpHeader, methodOverride, via }: RequestHeaderOptions) {
-    const always = [...hopByHop, "expect", "http2-settings", ...(methodOverride ? [] : methodOverrides)];
-    const untrusted = [...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()];
-    this.#dropped = { trusted: new Set(always), untrusted: new Set(untrusted) };
-    this.#via = via;
-  }
-
-  /**
-   * @param upgrade the protocol to upgrade to.
-   */
-  of(request: GatewayRequest, headers: IncomingHttpHeaders, upgrade?: string): IncomingHttpHeaders {
+export function requestHeaders({ clientIpHeader, methodOverride, via }: Settings): RequestHeaders {
+  const always = new Set([...hopByHop, "expect", "http2-settings", ...(methodOverride ? [] : methodOverrides)]);
+  const untrusted = new Set([...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()]);
+  return (request, headers, upgrade) => {
     const { fromTrustedPeer } = request;
-    const dropped = this.#dropped[fromTrustedPeer ? "trusted" : "untrusted"];
+    const dropped: ReadonlySet<string> = fromTrustedPeer ? always : untrusted;
     const named = namedIn(headers.connection);
     const sent: IncomingHttpHeaders = {};
     for (const name in headers) {
@@ -67,7 +53,8 @@ export class RequestHeaders {
       if (!fromTrustedPeer && name.startsWith("x-forwarded-")) continue;
       sent[name] = headers[name];
     }
-    this.#forward(request, sent);
+    forward(request, sent);
+    if (via !== undefined) append(sent, "via", `1.1 ${via}`);
     if (/(?:^|,)\s*trailers\s*(?:$|[,;])/i.test(`${headers["te"] ?? ""}`)) {
       sent["te"] = "trailers";
       sent.connection = "keep-alive, te";
@@ -77,21 +64,21 @@ export class RequestHeaders {
       sent.upgrade = upgrade;
     }
     return sent;
-  }
+  };
+}
 
-  #forward(request: GatewayRequest, sent: IncomingHttpHeaders): void {
-    const { remoteAddress, host } = request;
-    const peer = remoteAddress?.startsWith("::ffff:") && remoteAddress.includes(".") ? remoteAddress.slice(7) : remoteAddress;
-    // A peer on a Unix socket has no address.
-    if (peer !== undefined) append(sent, "x-forwarded-for", peer);
-    sent["x-forwarded-proto"] ??= "http";
-    if (host !== undefined) sent["x-forwarded-host"] ??= host;
-    const node = peer === undefined ? "unknown" : peer.includes(":") ? `"[${peer}]"` : peer;
-    append(sent, "forwarded", `for=${node};proto=http${host === undefined ? "" : `;host="${host}"`}`);
-    const client = request.clientIp;
-    if (client !== undefined) sent["x-real-ip"] = client;
-    if (this.#via !== undefined) append(sent, "via", `1.1 ${this.#via}`);
-  }
+/** Says who sent the request. */
+function forward(request: GatewayRequest, sent: IncomingHttpHeaders): void {
+  const { remoteAddress, host } = request;
+  const peer = remoteAddress?.startsWith("::ffff:") && remoteAddress.includes(".") ? remoteAddress.slice(7) : remoteAddress;
+  // A peer on a Unix socket has no address.
+  if (peer !== undefined) append(sent, "x-forwarded-for", peer);
+  sent["x-forwarded-proto"] ??= "http";
+  if (host !== undefined) sent["x-forwarded-host"] ??= host;
+  const node = peer === undefined ? "unknown" : peer.includes(":") ? `"[${peer}]"` : peer;
+  append(sent, "forwarded", `for=${node};proto=http${host === undefined ? "" : `;host="${host}"`}`);
+  const client = request.clientIp;
+  if (client !== undefined) sent["x-real-ip"] = client;
 }
 
 function append(headers: IncomingHttpHeaders, name: string, item: string): void {

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ProxyServer } from "httpxy";
 import type { Settings } from "../config/settings.js";
-import { SampledLog } from "../log/sampled-log.js";
+import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
 import type { Service } from "../service/service.js";
 import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";
 import type { ClientMessage } from "./message.js";
@@ -13,13 +13,13 @@ export class UpstreamProxy {
   readonly settings: Settings;
   readonly upstream: Upstream;
   readonly #service: Service;
-  readonly #log: SampledLog;
+  readonly #log: WriteSampled;
   readonly #proxy: ProxyServer<ClientMessage, ServerResponse>;
 
   private constructor(service: Service, upstream: Upstream, proxy: ProxyServer<ClientMessage, ServerResponse>) {
     this.settings = service.settings;
     this.upstream = upstream;
-    this.#log = new SampledLog(service.log);
+    this.#log = sampledLog(service.log);
     this.#service = service;
     this.#proxy = proxy;
     proxy.on("proxyReq", (upstreamRequest, request) => request.exchange?.onUpstreamRequest(upstreamRequest));
@@ -53,7 +53,7 @@ export class UpstreamProxy {
   /** Logs a failure of the upstream. */
   logFailure(error: unknown, message: string): void {
     const reason = reasonOf(error);
-    this.#log.write("warn", reason, message, { reason });
+    this.#log("warn", reason, message, { reason });
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 import { chmodSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
-import type { Server as HttpServer } from "node:http";
-import { connect, type Server } from "node:net";
+import type { Server } from "node:http";
+import { connect } from "node:net";
 import { FloodgateError } from "@floodgate/core";
 import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 
@@ -24,7 +24,7 @@ export interface Listening {
  * @param socketMode the permissions of a Unix socket. Default: those that the umask leaves.
  * @throws FloodgateError `FLOODGATE_CANNOT_LISTEN` if the address is taken, not allowed or not one of this machine.
  */
-export async function listen(server: HttpServer | Server, address: string, what: string, socketMode?: number): Promise<Listening> {
+export async function listen(server: Server, address: string, what: string, socketMode?: number): Promise<Listening> {
   const parsed = parseAddress(address);
   if (parsed === undefined) throw unlistenable(address, what, "it is no host:port and no unix:/path");
   if ("path" in parsed) await removeStale(parsed.path, address, what);
@@ -89,22 +89,16 @@ export async function removeStale(path: string, address: string, what: string): 
 /** How often connections that have become idle are closed while a server closes. */
 const idleMs = 50;
 
-function closeServer(server: HttpServer | Server, graceMs: number): Promise<void> {
+function closeServer(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const closeIdle = (): void => {
-      if ("closeIdleConnections" in server) server.closeIdleConnections();
-    };
-    const closeAll = (): void => {
-      if ("closeAllConnections" in server) server.closeAllConnections();
-    };
     // A connection whose request ends after `close` would stay open for further requests.
-    const idle = setInterval(closeIdle, idleMs);
-    const grace = setTimeout(closeAll, graceMs);
+    const idle = setInterval(() => server.closeIdleConnections(), idleMs);
+    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {
       clearInterval(idle);
       clearTimeout(grace);
       resolve();
     });
-    closeIdle();
+    server.closeIdleConnections();
   });
 }

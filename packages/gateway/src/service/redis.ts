@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
@@ -38,29 +40,18 @@ export function connectRedis(settings: Settings, password: string | undefined, l
 
 /** Whether Redis answers within a time. */
 export function answers(redis: Redis | Cluster, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), timeoutMs);
-    const settle = (answered: boolean) => (): void => {
-      clearTimeout(timer);
-      resolve(answered);
-    };
-    redis.ping().then(settle(true), settle(false));
-  });
+  const answered = redis.ping().then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([answered, sleep(timeoutMs, false, { ref: false })]);
 }
 
 /** How long to wait for Redis at the start. */
 const firstMs = 2000;
 
 /** Waits until Redis is connected, or the first attempt has failed, or two seconds have passed. */
-export function firstAnswer(redis: Redis | Cluster): Promise<void> {
-  if (redis.status === "ready") return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      redis.off("ready", done).off("error", done);
-      resolve();
-    };
-    const timer = setTimeout(done, firstMs);
-    redis.on("ready", done).on("error", done);
-  });
+export async function firstAnswer(redis: Redis | Cluster): Promise<void> {
+  if (redis.status === "ready") return;
+  await once(redis, "ready", { signal: AbortSignal.timeout(firstMs) }).catch(() => undefined);
 }

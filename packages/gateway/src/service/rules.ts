@@ -13,7 +13,8 @@ export class ServiceRules {
   readonly #redis: Redis | Cluster | undefined;
   readonly #use: (rules: LiveRules) => void;
   readonly #closing = new AbortController();
-  #live: LiveRules | undefined;
+  /** Undefined until they have been read for the first time. */
+  live: LiveRules | undefined;
   #waiting: Promise<void> | undefined;
   /** Why there are no rules yet. */
   missing: string | undefined;
@@ -23,10 +24,6 @@ export class ServiceRules {
     this.#settings = settings;
     this.#redis = redis;
     this.#use = use;
-  }
-
-  get live(): LiveRules | undefined {
-    return this.#live;
   }
 
   /**
@@ -48,7 +45,7 @@ export class ServiceRules {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#waiting;
-    await this.#live?.close();
+    await this.live?.close();
   }
 
   async #read(): Promise<void> {
@@ -60,7 +57,7 @@ export class ServiceRules {
       await live.close();
       throw error;
     }
-    this.#live = live;
+    this.live = live;
   }
 
   async #readAgain(tell: (reason: string | undefined) => void): Promise<void> {

@@ -108,7 +108,11 @@ export class Envoy {
 
   constructor(address: string, options: { readonly credentials?: ChannelCredentials } = {}) {
     // Each client has a connection of its own.
-    this.#client = new Client(address, options.credentials ?? credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+    this.#client = new Client(address, options.credentials ?? credentials.createInsecure(), {
+      "grpc.use_local_subchannel_pool": 1,
+      // TLS has no addresses as names. Node 26 refuses them.
+      "grpc.ssl_target_name_override": "localhost",
+    });
   }
 
   async ask(sent: Sent, options?: CallOptions): Promise<Answered> {

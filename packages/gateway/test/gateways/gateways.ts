@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { needLuaSocket, program, startApache, startCaddy, startHaproxy, startNginx } from "@floodgate/test-servers";
+import { program, startApache, startCaddy, startHaproxy, startNginx } from "@floodgate/test-servers";
 import { Page, replaced } from "./page.js";
 import type { GatewayUnderTest, Neighbours } from "./stage.js";
 
@@ -93,7 +93,7 @@ export const gateways: readonly GatewayUnderTest[] = [
   {
     name: "Apache",
     version: () => {
-      needLuaSocket();
+      program("luasocket");
       return version(program("apache2"), "-v");
     },
     start: ({ ask, app, deadlineMs }, onFailure, raised) => {

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";
-import { startApache, startCaddy, startNginx } from "@floodgate/test-servers";
+import { program, startApache, startCaddy, startNginx } from "@floodgate/test-servers";
 import { getRequestListener } from "@hono/node-server";
 import { serveStatic } from "@hono/node-server/serve-static";
 import KoaRouter from "@koa/router";
@@ -106,7 +106,7 @@ export class Servers {
         `<VirtualHost *:${port}>\nDocumentRoot ${root}\nAllowEncodedSlashes On\n<Directory ${root}>\nRequire all granted\n</Directory>\n</VirtualHost>\n`,
     });
     this.#stops.push(...[nginx, unmerged, caddy, apache].map((server) => () => server.stop()));
-    const python = await this.#program("python3", (port) => [
+    const python = await this.#program(program("python3"), (port) => [
       "-m",
       "http.server",
       "--bind",
@@ -117,7 +117,7 @@ export class Servers {
       "HTTP/1.1",
       `${port}`,
     ]);
-    const php = await this.#program("php", (port) => ["-S", `127.0.0.1:${port}`, "-t", root]);
+    const php = await this.#program(program("php"), (port) => ["-S", `127.0.0.1:${port}`, "-t", root]);
     return Promise.all(
       Object.entries({
         nginx: nginx.port,

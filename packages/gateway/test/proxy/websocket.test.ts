@@ -154,12 +154,13 @@ describe("the end of the gateway", () => {
     const busy = await rawConnection(gateway.port, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
     await vi.waitFor(() => expect(finish).toBeDefined());
 
+    const cut = once(tunnel, "close");
     const closed = Promise.all([gateway.close(), sockets.close()]);
     await idle.closed();
     await expect(ask(gateway.url)).rejects.toThrow("ECONNREFUSED");
     finish?.();
     expect(await busy.closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*Connection: close[\s\S]*done/);
-    expect((await once(tunnel, "close"))[0]).toBe(1006);
+    expect((await cut)[0]).toBe(1006);
     await closed;
   });
 });

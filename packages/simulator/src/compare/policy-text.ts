@@ -1,16 +1,12 @@
-import { FloodgateError, type Policy } from "@floodgate/core";
+import type { Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, descriptions, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
+import { invalidOption } from "../support/invalid-option.js";
 
 /**
  * The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota, and a log does not say when a
  * request ended, so slots are no part of it.
  */
 export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
-
-/** The options of an algorithm, with their words for users. */
-export function describedOptions(algorithm: Policy["algorithm"]): Readonly<Record<string, OptionDescription>> {
-  return descriptions[algorithm].options;
-}
 
 /** The options of a policy as a rules file writes them. */
 export function optionsOf(policy: Policy): Record<string, string | number | boolean> {
@@ -74,18 +70,18 @@ export function parsePolicy(text: string): Policy {
   const [first = ""] = words;
   const named = algorithmNames.find((name) => name === first.toLowerCase());
   const without = notCompared[first.toLowerCase()];
-  if (without !== undefined) throw invalid(`${where} cannot be compared: ${without}`);
+  if (without !== undefined) throw invalidOption(`${where} cannot be compared: ${without}`);
   if (named === undefined && /^[a-z]/i.test(first)) {
     const near = nearest(first, algorithmNames);
-    throw invalid(
+    throw invalidOption(
       `${where}: there is no algorithm ${JSON.stringify(first)}.${near === undefined ? "" : ` Did you mean ${near}?`} The algorithms are ${algorithmNames.join(", ")}.`,
     );
   }
   const algorithm = named ?? "sliding-window-counter";
-  const options = describedOptions(algorithm);
+  const options: Readonly<Record<string, OptionDescription>> = descriptions[algorithm].options;
   const given: Record<string, unknown> = {};
   const set = (option: string, value: unknown): void => {
-    if (option in given) throw invalid(`${where} says \`${option}\` twice. ${example}`);
+    if (option in given) throw invalidOption(`${where} says \`${option}\` twice. ${example}`);
     given[option] = value;
   };
   const numbers: number[] = [];
@@ -100,15 +96,15 @@ export function parsePolicy(text: string): Policy {
     } else if (/^\d+$/.test(word)) numbers.push(Number(word));
     else if (option !== undefined && value !== undefined) set(option, optionValue(value, options[option]));
     else if (choice !== undefined) set(choice, choice === word ? true : word);
-    else throw invalid(`${where}: ${JSON.stringify(word)} is neither a rate (100/1m), nor a number, nor an option. ${example}`);
+    else throw invalidOption(`${where}: ${JSON.stringify(word)} is neither a rate (100/1m), nor a number, nor an option. ${example}`);
   }
   const open = Object.keys(options).filter((name) => options[name]?.type === "whole number" && !(name in given));
   for (const number of numbers) {
     const option = open.shift();
-    if (option === undefined) throw invalid(`${where}: ${algorithm} has no option for the number ${number}. ${example}`);
+    if (option === undefined) throw invalidOption(`${where}: ${algorithm} has no option for the number ${number}. ${example}`);
     set(option, number);
   }
-  if (!(rateOptions(options)[1] in given)) throw invalid(`${where} has no rate. ${example}`);
+  if (!(rateOptions(options)[1] in given)) throw invalidOption(`${where} has no rate. ${example}`);
   return toPolicy(where, { algorithm, ...given });
 }
 
@@ -123,8 +119,4 @@ function optionValue(text: string, description: OptionDescription | undefined): 
   if (description?.type === "whole number" && /^\d+$/.test(text)) return Number(text);
   if (description?.type === "flag") return text === "true" ? true : text === "false" ? false : text;
   return text;
-}
-
-function invalid(message: string): FloodgateError {
-  return new FloodgateError("FLOODGATE_INVALID_OPTION", message);
 }

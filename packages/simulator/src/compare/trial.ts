@@ -1,9 +1,10 @@
-import { createLimiter, type Decision, FloodgateError, type Policy } from "@floodgate/core";
+import { createLimiter, type Decision, type Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { mostPolicies, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
+import { invalidOption } from "../support/invalid-option.js";
 
 /** Which requests policies are tried on, and whom they count. */
 export interface TrialOptions {
@@ -23,7 +24,9 @@ export function trialRule(policies: ReadonlyMap<string, Policy>, options: TrialO
 
 /** A rule in shadow mode for each policy: so each decides as if it were alone. The names are those of the policies in the map. */
 export function trialRules(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
-  const common = trialWords(options);
+  const { by = "ip", match } = options;
+  const keys = by.split(",").map((key) => key.trim());
+  const common = { key: keys.length === 1 ? keys[0] : keys, ...(match === undefined ? {} : { match: matchOf(match) }) };
   return { rules: [...policies].map(([name, policy]) => ({ name, ...common, policy, mode: "shadow" }) as unknown as PlainRule) };
 }
 
@@ -63,8 +66,7 @@ export async function measureTrial(
   windowMs?: number,
 ): Promise<{ replay: Replay; meter: RuleMeter }> {
   if (policies.size < 1 || policies.size > mostPolicies) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `compare takes 1 to ${mostPolicies} policies, but was given ${policies.size}. Write compare(logs, ["100/1m", "token-bucket 20 10/s"]).`,
     );
   }
@@ -82,20 +84,11 @@ export async function measureTrial(
   return { replay, meter };
 }
 
-/** The words of a rule that say which requests it counts, and by what. */
-export function trialWords({ by = "ip", match }: TrialOptions): Pick<PlainRule, "key" | "match"> {
-  const keys = by.split(",").map((key) => key.trim());
-  return { key: keys.length === 1 ? (keys[0] as string) : keys, ...(match === undefined ? {} : { match: matchOf(match) }) };
-}
-
 /** The match of a rule that a text such as `POST /login` stands for. */
 export function matchOf(text: string): { method?: string; path?: string } {
   const [, method, path] = /^(?:([A-Za-z-]+) +)?(\/\S*)$/.exec(text.trim()) ?? /^([A-Z]+)$/.exec(text.trim()) ?? [];
   if (method === undefined && path === undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `--match ${JSON.stringify(text)} is no method and path. Write --match "POST /login" or --match "/posts/*".`,
-    );
+    throw invalidOption(`--match ${JSON.stringify(text)} is no method and path. Write --match "POST /login" or --match "/posts/*".`);
   }
   return { ...(method === undefined ? {} : { method: method.toUpperCase() }), ...(path === undefined ? {} : { path }) };
 }

@@ -1,5 +1,5 @@
-import { FloodgateError } from "@floodgate/core";
 import { nearest } from "@floodgate/core/rules";
+import { invalidOption } from "../support/invalid-option.js";
 import { apachePattern, isApacheFormat } from "./apache.js";
 import { type JsonFields, JsonFormat } from "./json-lines.js";
 import type { LogFormat } from "./log-format.js";
@@ -78,8 +78,8 @@ export const formatNames: readonly FormatName[] = [
   "cloudfront",
 ];
 
-/** The field of a log that holds the client's address, if it is not the usual one. */
 export interface FormatOptions {
+  /** The field that holds the client's address. Default: the usual one of the format. */
   readonly address?: string | undefined;
 }
 
@@ -103,8 +103,7 @@ export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
   const name = formatNames.find((name) => name === text.toLowerCase());
   if (name !== undefined) return knownFormat(name, options);
   const near = nearest(text, formatNames);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `There is no log format ${JSON.stringify(text)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format or Apache's LogFormat: --format '$remote_addr [$time_local] "$request"', --format '%h %l %u %t "%r" %>s %b'.`,
   );
 }

@@ -1,4 +1,5 @@
-import { FloodgateError } from "@floodgate/core";
+import type { FloodgateError } from "@floodgate/core";
+import { invalidOption } from "../support/invalid-option.js";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
 import { lastAddress, methodOf, parseRequestLine, type RequestLine, unescaped } from "./request-line.js";
 import { parseClfTime, parseEpoch, parseIsoTime, remembered } from "./time.js";
@@ -191,8 +192,7 @@ function parsePattern(pattern: string): { start: string; parts: Part[] } {
     if (start === undefined) start = between;
     else {
       if (between === "") {
-        throw new FloodgateError(
-          "FLOODGATE_INVALID_OPTION",
+        throw invalidOption(
           `The log format has $${name} and $${match[1] ?? match[2]} without a character between them, so nobody can say where one ends. Write it as in the nginx configuration.`,
         );
       }
@@ -207,8 +207,7 @@ function parsePattern(pattern: string): { start: string; parts: Part[] } {
 }
 
 function lacks(pattern: string, what: string): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  return invalidOption(
     `The log format ${JSON.stringify(pattern)} lacks ${what}. Write --format '$remote_addr - $remote_user [$time_local] "$request" $status'.`,
   );
 }

@@ -4,14 +4,9 @@ import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/tally.js";
 import { unmeasuredNote } from "../replay/notes.js";
 import { defaultMaxClients } from "../replay/replay.js";
-import { measuredRule, type SimulatedRule, type Simulation, summaryOf } from "../simulate.js";
+import { measuredRule, type SimulatedRule, type SimulateOptions, type Simulation, summaryOf } from "../simulate.js";
 
-export interface WatchOptions {
-  /** The most clients that are measured for each rule. It bounds the memory. Default 1,000,000. */
-  readonly maxClients?: number | undefined;
-  /** How many clients are listed. Default 10. */
-  readonly top?: number | undefined;
-}
+export type WatchOptions = Pick<SimulateOptions, "maxClients" | "top">;
 
 /** The shadow rules of this process, as they are measured. */
 export interface ShadowWatch {
@@ -38,16 +33,25 @@ interface Heard {
 export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchOptions = {}): ShadowWatch {
   const rules = new Map<string, Heard>();
   const others = new Map<string, { bans: number; exempt: number; keyless: number }>();
-  const requests = new RequestCounter();
-  const heard = (event: DecisionEvent): void => {
-    const { decision, key, name } = event;
+  const tally = new Tally();
+  /** The decisions of the current request. They are told one after the other. */
+  let together: readonly Decision[] | undefined;
+  const heard = ({ decision, key, name }: DecisionEvent): void => {
     let rule = rules.get(name);
     if (rule === undefined || rule.policy.spanMs !== decision.policy.spanMs || rule.policy.algorithm !== decision.policy.algorithm) {
       rule = { policy: decision.policy, meter: new RuleMeter([decision.policy.spanMs], maxClients) };
       rules.set(name, rule);
     }
-    requests.see(event);
-    rule.meter.add(key, requests.tally.lastMs, [decision]);
+    // A clock may step back.
+    tally.lastMs = Math.max(tally.lastMs, decision.atMs);
+    // Decisions of one step share a list. One alone has a new list each time.
+    if (decision.decisions !== together) {
+      if (tally.requests === 0) tally.firstMs = decision.atMs;
+      tally.lines++;
+      tally.requests++;
+      together = decision.decisions;
+    }
+    rule.meter.add(key, tally.lastMs, [decision]);
   };
   const stop = observe((event: FloodgateEvent) => {
     switch (event.type) {
@@ -79,26 +83,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       const by = words?.rule?.key ?? "its key";
       return [{ ...measuredRule(name, policy, meter, { top }), ...others.get(name), mode: "shadow", by }];
     });
-    return { ...summaryOf(requests.tally), rules: measured, rejected: 0, failed: {}, notes: unmeasuredNote(measured, "maxClients") };
+    return { ...summaryOf(tally), rules: measured, rejected: 0, failed: {}, notes: unmeasuredNote(measured, "maxClients") };
   };
   return { simulation, stop };
-}
-
-/** Counts requests by the events of their rules. */
-class RequestCounter {
-  readonly tally = new Tally();
-  /** The decisions of the current request. They are told one after the other. */
-  #together: readonly Decision[] | undefined;
-
-  see({ decision: { atMs, decisions } }: DecisionEvent): void {
-    const { tally } = this;
-    // A clock may step back.
-    tally.lastMs = Math.max(tally.lastMs, atMs);
-    // Decisions of one step share a list. One alone has a new list each time.
-    if (decisions === this.#together) return;
-    if (tally.requests === 0) tally.firstMs = atMs;
-    tally.lines++;
-    tally.requests++;
-    this.#together = decisions;
-  }
 }

@@ -55,7 +55,7 @@ export interface RuleMeasure {
   readonly unmeasured: number;
 }
 
-export const burstMs = 1000;
+const burstMs = 1000;
 
 /** The most policies that one meter measures: each has a bit. */
 export const mostPolicies = 31;
@@ -125,9 +125,9 @@ export class RuleMeter {
     this.#others[type]++;
   }
 
-  /** The mean of the clients' peaks under a policy, each at most `bound`. */
-  meanPeak(bound: number, policy = 0): number {
-    const own = this.#policies[policy] as PolicyMeter;
+  /** The mean of the clients' peaks under the first policy, each at most `bound`. */
+  meanPeak(bound: number): number {
+    const own = this.#policies[0] as PolicyMeter;
     let sum = 0;
     for (let client = 0; client < this.#keys.size; client++) sum += Math.min(bound, this.#peakOf(own, client));
     return this.#keys.size === 0 ? 0 : sum / this.#keys.size;
@@ -285,22 +285,18 @@ class MostUnits {
 class LiveKeys {
   /** By the time at which each key is looked at again. */
   readonly #heap = new MinHeap();
+  /** 0 for keys that are not held. */
   #untilMs: Float64Array = new Float64Array(64);
-  #isHeld: Uint8Array = new Uint8Array(64);
   most = 0;
 
   /** A key has a state from `nowMs` until `untilMs`. Times never go back. */
   hold(key: number, nowMs: number, untilMs: number): void {
     while (this.#heap.lowest <= nowMs) this.#lookAtFirst(nowMs);
-    while (key >= this.#untilMs.length) {
-      this.#untilMs = doubled(this.#untilMs);
-      const isHeld = new Uint8Array(this.#untilMs.length);
-      isHeld.set(this.#isHeld);
-      this.#isHeld = isHeld;
-    }
+    while (key >= this.#untilMs.length) this.#untilMs = doubled(this.#untilMs);
+    const isHeld = this.#untilMs[key] !== 0;
+    if (!isHeld && untilMs <= nowMs) return;
     this.#untilMs[key] = untilMs;
-    if (this.#isHeld[key] === 1 || untilMs <= nowMs) return;
-    this.#isHeld[key] = 1;
+    if (isHeld) return;
     this.#heap.push(key, untilMs);
     if (this.#heap.size > this.most) this.most = this.#heap.size;
   }
@@ -309,6 +305,6 @@ class LiveKeys {
     const key = this.#heap.pop();
     const untilMs = this.#untilMs[key] as number;
     if (untilMs > nowMs) this.#heap.push(key, untilMs);
-    else this.#isHeld[key] = 0;
+    else this.#untilMs[key] = 0;
   }
 }

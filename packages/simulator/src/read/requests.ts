@@ -6,14 +6,17 @@ import { type Kept, ReorderBuffer } from "./reorder.js";
 import { bytesOf, type LogSource } from "./source.js";
 import type { Tally } from "./tally.js";
 
-export interface ReadOptions extends FormatOptions {
-  /** The name or pattern of the format. Default: found out for each log. */
+export interface LogOptions extends FormatOptions {
+  /** The name of the log's format, or a pattern in the syntax of nginx's `log_format`. Default: found out for each log. */
   readonly format?: string | undefined;
+  /** Called now and then with the bytes and the lines that were read since the last call. */
+  readonly onProgress?: ((bytes: number, lines: number) => void) | undefined;
+}
+
+export interface ReadOptions extends LogOptions {
   /** How many requests are sorted by time at once. */
   readonly reorder: number;
   readonly keeps: Kept;
-  /** Called with the bytes of each log that were read, and with lines. */
-  readonly onProgress?: ((bytes: number, lines: number) => void) | undefined;
 }
 
 /** How many lines are looked at to find out a format. */

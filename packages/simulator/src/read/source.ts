@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import * as zlib from "node:zlib";
 import { createGunzip, type Gunzip } from "node:zlib";
-import { FloodgateError } from "@floodgate/core";
+import { invalidOption } from "../support/invalid-option.js";
 
 /** A log: a file, or a stream such as standard input. */
 export interface LogSource {
@@ -35,8 +35,7 @@ export async function* bytesOf(source: LogSource, told: (bytes: number) => void 
 function zstd(name: string): Gunzip {
   const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => Gunzip };
   if (createZstdDecompress !== undefined) return createZstdDecompress();
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${name} is compressed with zstd, which Node.js reads from version 22.15 on; this is ${process.version}. Write zstd -dc ${name} | floodgate simulate -, or use a newer Node.js.`,
   );
 }

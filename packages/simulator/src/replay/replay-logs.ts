@@ -1,24 +1,18 @@
-import { FloodgateError } from "@floodgate/core";
 import { formatDuration, type RuleSet } from "@floodgate/core/rules";
 import { count, number } from "../print/numbers.js";
 import { readLogs } from "../read/merge.js";
 import type { Kept } from "../read/reorder.js";
-import type { ReadOptions } from "../read/requests.js";
+import type { LogOptions, ReadOptions } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
+import { invalidOption } from "../support/invalid-option.js";
 import { type AppFields, appNames, headersOf, type Replay } from "./replay.js";
 
-export interface ReplayOptions extends AppFields {
-  /** The name of the log's format, or a pattern in the syntax of nginx's `log_format`. Default: found out for each log. */
-  readonly format?: string | undefined;
-  /** The field that holds the client's address. Default: the usual one of the format. */
-  readonly address?: string | undefined;
+export interface ReplayOptions extends AppFields, LogOptions {
   /** How many requests are sorted by their times at once. Default 10,000. */
   readonly reorder?: number | undefined;
   /** The most clients that are measured for each rule, and that the store holds for it. It bounds the memory. Default 1,000,000. */
   readonly maxClients?: number | undefined;
-  /** Called now and then with the bytes and the lines that were read since the last call. */
-  readonly onProgress?: ((bytes: number, lines: number) => void) | undefined;
 }
 
 const defaultReorder = 10_000;
@@ -46,8 +40,7 @@ export async function replayLogs(sources: readonly LogSource[], set: RuleSet, op
 function checkOrder(sources: readonly LogSource[], { late, latestMs, requests }: Tally, reorder: number): void {
   if (late <= mostLate || late <= mostLateShare * requests) return;
   const names = sources.map(({ name }) => name).join(", ");
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${names}: ${count(late, "request")} of ${number(requests)} came after later ones, by up to ${formatDuration(latestMs)}, so a replay would count wrong. Sort the log by time first. If its newest line is the first, write: tac ${sources.length === 1 ? names : "<log>"} | floodgate simulate - (and your options). Or raise --reorder above ${number(reorder)}, if its lines are only mixed up.`,
   );
 }

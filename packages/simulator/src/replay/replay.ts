@@ -1,20 +1,12 @@
 import type { CostFunction, Decision, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
 import { FloodgateError } from "@floodgate/core";
 import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
-import {
-  type CompiledRule,
-  isBuiltInKey,
-  isPromise,
-  type PlainRule,
-  parseKeyName,
-  RuleExplainer,
-  type RuleSet,
-} from "@floodgate/core/rules";
+import { type CompiledRule, isBuiltInKey, isPromise, parseKeyName, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
 import { Tally } from "../read/tally.js";
 import { Clients } from "./clients.js";
-import { logReader, namedFields } from "./reader.js";
+import { FieldReaders, logReader } from "./reader.js";
 
 /** What the app would tell about a request, as fields of the log. */
 export interface AppFields {
@@ -28,9 +20,6 @@ export interface AppFields {
   readonly ipv6Prefix?: number | undefined;
   readonly keySecret?: string | undefined;
 }
-
-/** Called with a key, as text, and what a rule decided. The name of the rule is that of the decision. */
-export type OnDecision = (key: string, decision: Decision) => void;
 
 export const defaultMaxClients = 1_000_000;
 
@@ -49,8 +38,11 @@ export class Replay {
   readonly failed: Map<string, number> = new Map();
   /** What the rules warned of. */
   readonly warnings: string[] = [];
-  /** Called with each decision that counts: a limit that allows a request which another one rejects was not charged. */
-  onDecision: OnDecision = () => undefined;
+  /**
+   * Called with the key, as text, of each decision that counts: a limit that allows a request which another one rejects was not charged. The
+   * name of the rule is that of the decision.
+   */
+  onDecision: (key: string, decision: Decision) => void = () => undefined;
   /** Called with all other events of the rules. */
   onEvent: EventListener = () => undefined;
   /** The time of the current request. It never goes back. */
@@ -78,8 +70,9 @@ export class Replay {
       else this.onEvent(event);
     };
     const rules = { current: set, subscribe: () => () => undefined };
-    const app = { ...appOptions(set, options, this.unknownFields), ipv6Prefix, ...(keySecret === undefined ? {} : { keySecret }) };
-    const reader = logReader(this.clients, new Set(headersOf(set)), this.unknownFields);
+    const fields = new FieldReaders(this.unknownFields);
+    const app = { ...appOptions(set, options, fields), ipv6Prefix, ...(keySecret === undefined ? {} : { keySecret }) };
+    const reader = logReader(this.clients, new Set(headersOf(set)), fields);
     this.rules = new RuleExplainer("simulate", set, app, reader).all;
     const { store } = this;
     // Nobody reads a response.
@@ -130,32 +123,34 @@ export interface AppNames {
   readonly costs: readonly string[];
 }
 
+/** The names of all keys in these rules. */
+function keyNames(rules: RuleSet["rules"]): string[] {
+  return rules.flatMap(({ key = "ip" }) => [key].flat()).map((key) => parseKeyName(key).name);
+}
+
 /** The names of keys and costs in these rules that the app defines, each once. */
 export function appNames({ rules }: RuleSet): AppNames {
-  const written = rules.flatMap(({ key = "ip" }: PlainRule) => (typeof key === "string" ? [key] : [...key]));
-  const keys = written.map((key) => parseKeyName(key).name).filter((name) => !isBuiltInKey(name));
+  const keys = keyNames(rules).filter((name) => !isBuiltInKey(name));
   const costs = rules.flatMap(({ cost, settle }) => [cost, settle]).filter((name) => typeof name === "string");
   return { keys: [...new Set(keys)], costs: [...new Set(costs)] };
 }
 
 /** The headers that the rules read, in lower case. */
 export function headersOf({ rules }: RuleSet): string[] {
-  const keys = rules.flatMap(({ key = "ip" }) => (typeof key === "string" ? [key] : [...key])).map((key) => parseKeyName(key).name);
-  const counted = keys.filter((name) => name.startsWith("header:")).map((name) => name.slice("header:".length));
+  const counted = keyNames(rules).flatMap((name) => (name.startsWith("header:") ? [name.slice("header:".length)] : []));
   return [...counted, ...rules.flatMap(({ match }) => Object.keys(match?.header ?? {}))].map((name) => name.toLowerCase());
 }
 
 function appOptions(
   set: RuleSet,
   fields: AppFields,
-  unknown: Set<string>,
+  readers: FieldReaders,
 ): {
   keys: Record<string, KeyFunction<LogRequest>>;
   costs: Record<string, CostFunction<LogRequest>>;
   plan: (request: LogRequest) => string | undefined;
 } {
   const { keys, costs } = appNames(set);
-  const readers = namedFields(unknown);
   const keyOf = (name: string): KeyFunction<LogRequest> => {
     const field = fields.keys?.[name];
     if (field === undefined) return () => undefined;

@@ -17,12 +17,12 @@ export class Needs {
   }
 
   get clients(): number {
-    return this.#peaks.clients;
+    return this.#peaks.keys.size;
   }
 
   /** The number of a client; -1 if too many others came before it. */
   clientOf(key: string): number {
-    return this.#peaks.clientOf(key);
+    return this.#peaks.keys.of(key);
   }
 
   needOf(client: number): number {

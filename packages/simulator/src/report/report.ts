@@ -134,12 +134,12 @@ function dataOf(
   };
 }
 
-function cut(text: string, longest = longestName): string {
-  return text.length > longest ? `${text.slice(0, longest)}… (${text.length.toLocaleString("en")} characters)` : text;
-}
-
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
+}
+
+function cut(text: string, longest = longestName): string {
+  return text.length > longest ? `${text.slice(0, longest)}… (${text.length.toLocaleString("en")} characters)` : text;
 }
 
 /** The page without data, which the build writes: from `src/report` as from `dist/report`. */

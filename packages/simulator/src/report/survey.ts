@@ -1,17 +1,17 @@
+import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
+import type { Clients } from "../replay/clients.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
 import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
-import type { Burst, Grid, Timeline } from "./contract.js";
-import { gridOf } from "./grid.js";
-import { fitting, Lane } from "./lanes.js";
+import type { Burst, Grid, GridPoint, Timeline } from "./contract.js";
+import { fitting, Lane, type LaneCounts } from "./lanes.js";
 import { Needs } from "./needs.js";
-import { policiesOf, type SurveyedRule, withoutLimit, withoutLimits } from "./policies.js";
-import { secondReading, type Tried } from "./second-reading.js";
+import { limitOption, policiesOf, policyWords, type SurveyedRule, withoutLimit, withoutLimits } from "./policies.js";
 import { TimelineCounter } from "./timeline.js";
 import { replayWith, World } from "./worlds.js";
 
@@ -62,7 +62,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   const rules = surveyedRules(set, options);
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
   const needs = rules.map(({ policy }) => new Needs(policy, maxClients));
-  const timeline = new TimelineCounter();
+  const counter = new TimelineCounter();
   const beside = rules.map(() => new Set<number>());
   let isUncertain = false;
   let met: number[] = [];
@@ -79,7 +79,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
     for (const request of batch) {
       met = [];
       replay.decide(request);
-      timeline.add(replay.nowMs);
+      counter.add(replay.nowMs);
       if (met.length > 1) for (const rule of met) for (const other of met) beside[rule]?.add(other);
     }
   }
@@ -88,8 +88,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   const mayFail = rules.length > 1 && (isUncertain || replay.failed.size > 0);
   const rejecting = rules.map((rule, i) => mayReject(rule, needs[i] as Needs, maxClients));
   const sharing = new Set([...rules.keys()].filter((i) => mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejecting[j])));
-  const { startMs, stepMs, counts } = timeline;
-  return { rules, needs, sharing, timeline: counts.length === 0 ? undefined : { startMs, stepMs, requests: counts } };
+  return { rules, needs, sharing, timeline: counter.timeline };
 }
 
 /** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
@@ -164,4 +163,138 @@ function notesOf(tried: readonly Tried[], maxClients: number): string[] {
         : `The states of ${each.rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
     ),
   ];
+}
+
+/** What was found under the limits of one rule; undefined if none was tried. */
+function gridOf(own: Policy, counts: readonly (LaneCounts & { readonly policy: Policy })[], descending: Float64Array): Grid | undefined {
+  if (counts.length === 0) return undefined;
+  // Limits above one that limits nobody say nothing more.
+  const enough = counts.findIndex(({ limited }) => limited === 0);
+  const shown = counts.filter(({ policy }, i) => enough < 0 || i <= enough || policy.quota === own.quota);
+  return {
+    option: limitOption(own),
+    points: shown.map(({ policy, limited, clientsLimited, limitedAt }): GridPoint => {
+      return { limit: policy.quota, limited, clientsLimited, limitedAt: pairs(limitedAt) };
+    }),
+    own: shown.findIndex(({ policy }) => policy.quota === own.quota),
+    needs: countedNeeds(descending),
+    policy: policyWords(own),
+  };
+}
+
+function pairs(counts: Uint32Array): number[] {
+  const found: number[] = [];
+  counts.forEach((count, i) => {
+    if (count > 0) found.push(i, count);
+  });
+  return found;
+}
+
+/** How many clients have each need. Numbers above 100 are rounded up to two digits, so that there are at most some hundreds. */
+function countedNeeds(descending: Float64Array): [number, number][] {
+  const counts = new Map<number, number>();
+  for (let i = descending.length - 1; i >= 0; i--) {
+    const need = descending[i] as number;
+    const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, need))) - 1);
+    const rounded = Math.ceil(need / unit) * unit;
+    counts.set(rounded, (counts.get(rounded) ?? 0) + 1);
+  }
+  return [...counts];
+}
+
+/** A rule, and the limits under which it is tried. */
+interface Tried {
+  readonly rule: SurveyedRule;
+  readonly needs: Needs;
+  /** What the clients need, the greatest first, and the place of each client in that order. */
+  readonly descending: Float64Array;
+  readonly rankOf: Uint32Array;
+  /** A rule has lanes if no other rule depends on what it rejects; else worlds. */
+  readonly lanes: readonly Lane[];
+  readonly worlds: readonly World[];
+  /** The rule without its limit beside the other rules, and what its clients need there. */
+  readonly withoutLimit: { readonly needs: Needs; readonly replay: Replay } | undefined;
+  readonly burst: BurstWatch | undefined;
+}
+
+/**
+ * Replays the logs under the rules as they are, and decides the requests that a rule counts in its lanes. The worlds get the requests that
+ * they could decide otherwise: those of a client that needs more than a limit.
+ * @returns the clients, to show their names.
+ */
+async function secondReading(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  options: ReplayOptions,
+  tried: readonly Tried[],
+  { startMs, stepMs }: Timeline,
+): Promise<Clients> {
+  const first = startMs / stepMs;
+  let interval = 0;
+  const byName = new Map(tried.map((each) => [each.rule.name, each]));
+  const replay = new Replay(set, options);
+  replay.onDecision = (key, { name, cost }) => {
+    const { needs, rankOf, lanes, burst } = byName.get(name) as Tried;
+    if (lanes.length === 0) return;
+    if (burst?.key === key) burst.see(replay.nowMs, cost);
+    const client = needs.clientOf(key);
+    if (client < 0) return;
+    const rank = rankOf[client] as number;
+    // The lowest limit is the first. Who does not need more than one does not need more than those after it.
+    for (const lane of lanes) {
+      if (rank >= lane.clients) return;
+      lane.decide(rank, replay.nowMs, cost, interval);
+    }
+  };
+  const worlds = tried.some((each) => each.worlds.length > 0) ? worldsOf(set, options, tried) : undefined;
+  for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
+    for (const request of batch) {
+      interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
+      replay.decide(request);
+      worlds?.decide(request, interval);
+    }
+  }
+  replay.close();
+  worlds?.close();
+  return replay.clients;
+}
+
+/** Decides requests in the worlds of all rules: those in which they could be decided otherwise. */
+function worldsOf(set: RuleSet, options: ReplayOptions, tried: readonly Tried[]): Pick<World, "decide" | "close"> {
+  /** What the clients of the current request need of each rule. */
+  const needed = new Float64Array(tried.length);
+  const numbers = new Map(tried.map(({ rule }, i) => [rule.name, i]));
+  const rules = tried.map(({ rule }) => rule);
+  const replay = new Replay(withoutLimits(set, rules), options);
+  replay.onDecision = (key, { name, cost }) => {
+    const number = numbers.get(name) as number;
+    const { rule, needs, burst, worlds } = tried[number] as Tried;
+    if (worlds.length > 0 && burst?.key === key) burst.see(replay.nowMs, cost);
+    const client = needs.clientOf(key);
+    // The policies of plans have limits of their own.
+    needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
+  };
+  /** Whether a rule could reject the current request as it is. */
+  const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
+  return {
+    decide(request, interval) {
+      needed.fill(0);
+      replay.decide(request);
+      const rejecting = rules.filter(couldReject).length;
+      tried.forEach(({ rule, worlds, withoutLimit }, i) => {
+        withoutLimit?.replay.decide(request);
+        const others = rejecting - (couldReject(rule, i) ? 1 : 0);
+        for (const world of worlds) {
+          if (others > 0 || (needed[i] as number) > world.policy.quota) world.decide(request, interval);
+        }
+      });
+    },
+    close() {
+      replay.close();
+      for (const { worlds, withoutLimit } of tried) {
+        withoutLimit?.replay.close();
+        for (const world of worlds) world.close();
+      }
+    },
+  };
 }

@@ -1,39 +1,39 @@
+import type { Timeline } from "./contract.js";
+
 /** Lengths of intervals in milliseconds. Each divides the next one, so that two intervals become one without error. */
 const steps = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 10_800_000, 21_600_000, 86_400_000, 604_800_000];
 
-export const mostIntervals = 360;
+const mostIntervals = 360;
 
 /** Counts over time in a bounded number of intervals: they become longer when there would be too many. Times never go back. */
 export class TimelineCounter {
-  stepMs: number = steps[0] as number;
+  #stepMs = steps[0] as number;
   /** The number of the first interval since the epoch. */
   #first = 0;
   #counts: number[] = [];
 
   add(nowMs: number): void {
-    let at = Math.floor(nowMs / this.stepMs);
+    let at = Math.floor(nowMs / this.#stepMs);
     if (this.#counts.length === 0) this.#first = at;
     while (at - this.#first >= mostIntervals) {
       this.#widen();
-      at = Math.floor(nowMs / this.stepMs);
+      at = Math.floor(nowMs / this.#stepMs);
     }
     const index = at - this.#first;
     while (this.#counts.length <= index) this.#counts.push(0);
     (this.#counts[index] as number)++;
   }
 
-  get startMs(): number {
-    return this.#first * this.stepMs;
-  }
-
-  get counts(): readonly number[] {
-    return this.#counts;
+  /** Undefined if nothing was counted. */
+  get timeline(): Timeline | undefined {
+    if (this.#counts.length === 0) return undefined;
+    return { startMs: this.#first * this.#stepMs, stepMs: this.#stepMs, requests: this.#counts };
   }
 
   #widen(): void {
-    const known = steps.indexOf(this.stepMs);
+    const known = steps.indexOf(this.#stepMs);
     const next = steps[known + 1];
-    const factor = known >= 0 && next !== undefined ? next / this.stepMs : 2;
+    const factor = known >= 0 && next !== undefined ? next / this.#stepMs : 2;
     const first = Math.floor(this.#first / factor);
     const counts: number[] = [];
     this.#counts.forEach((count, i) => {
@@ -41,7 +41,7 @@ export class TimelineCounter {
       while (counts.length <= at) counts.push(0);
       (counts[at] as number) += count;
     });
-    this.stepMs *= factor;
+    this.#stepMs *= factor;
     this.#first = first;
     this.#counts = counts;
   }

@@ -31,14 +31,8 @@ export function leastValue(descending: Float64Array, share: number): Quantile {
 
 /** How many of the values are above one. */
 export function countAbove(descending: Float64Array, value: number): number {
-  let low = 0;
-  let high = descending.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((descending[middle] as number) > value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const at = descending.findIndex((each) => each <= value);
+  return at < 0 ? descending.length : at;
 }
 
 /** How many of `count` are above a quantile, with 95 % confidence: the binomial distribution. */

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type Policy, parseDuration } from "@floodgate/core";
+import { type Decision, type Policy, parseDuration } from "@floodgate/core";
 import { toPolicy } from "@floodgate/core/rules";
 import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, replayTrial, type TrialOptions, trialRule } from "../compare/trial.js";
@@ -8,6 +8,7 @@ import type { LogSource } from "../read/source.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultMaxClients } from "../replay/replay.js";
 import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
+import { invalidOption } from "../support/invalid-option.js";
 import { Peaks, usedOf } from "./peaks.js";
 import { leastValue, type Quantile } from "./quantile.js";
 
@@ -62,24 +63,18 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   const { touch = 0.001, window = "1m", by = "ip", match } = options;
   const windowMs = parseDuration(window, "window");
   if (!(touch >= 0 && touch < 1)) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `suggest: \`touch\` must be a share from 0 to 1, but was ${touch}. Write touch: 0.001.`,
-    );
+    throw invalidOption(`suggest: \`touch\` must be a share from 0 to 1, but was ${touch}. Write touch: 0.001.`);
   }
   const once = sources.find((source) => source.once === true);
   if (once !== undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `suggest: ${once.name} can be read only once, but it is read three times. Write it to a file first.`,
-    );
+    throw invalidOption(`suggest: ${once.name} can be read only once, but it is read three times. Write it to a file first.`);
   }
   const base = { windowMs, window, rate: 0 };
   const counted: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter"];
   const { peaks: windows, requests } = await needsOf(sources, counted, base, [windowMs, ...rateWindowsMs], options);
-  if (windows.clients === 0) {
+  if (windows.keys.size === 0) {
     const what = match === undefined || requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `suggest: the logs have no request ${what}.`);
+    throw invalidOption(`suggest: the logs have no request ${what}.`);
   }
   const needs = new Map<AlgorithmName, Quantile>();
   const need = (algorithms: readonly AlgorithmName[], peaks: Peaks): void => {
@@ -101,7 +96,7 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   return {
     ...summaryOf(replay.tally),
     ...{ touch, window, by, match },
-    clients: windows.clients,
+    clients: windows.keys.size,
     rates: ratesOf(windows, counted.length + 1),
     rules,
     notes: notesOf(trialRule(policies, options), options, replay, rules),
@@ -131,7 +126,7 @@ async function needsOf(
     return [algorithm, toPolicy("suggest", { algorithm, ...optionsFor(algorithm, most, rate, window) })];
   });
   const { tally } = await replayTrial(sources, new Map(policies), options, (key, nowMs, decisions) => {
-    const client = peaks.clientOf(key);
+    const client = peaks.keys.of(key);
     if (client < 0) return;
     for (let i = 0; i < decisions.length; i++) peaks.see(client, i, usedOf(decisions[i] as Decision));
     if (lengths.length === 0) return;

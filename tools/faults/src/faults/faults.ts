@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyMode, RedisCluster, RedisServer } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import type { OnStoreErrorName } from "./limits.js";
@@ -102,9 +103,11 @@ const faults: readonly Fault[] = [
   onRedis("replies lost", mangle("replies", "drop"), { decides: true }),
   onRedis("replies corrupted", mangle("replies", "corrupt"), { decides: true }),
   onRedis("half-closed", {
-    strike({ proxy }) {
+    async strike({ proxy }) {
       proxy.refuse();
       proxy.halfClose();
+      // Until a library has seen the end, Redis still gets what it sends.
+      while (proxy.connections > 0) await sleep(1);
     },
     lift: ({ proxy }) => proxy.accept(),
   }),

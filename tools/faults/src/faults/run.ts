@@ -1,7 +1,7 @@
 import type { OnStoreErrorName } from "./limits.js";
 import { Play } from "./play.js";
 import type { Fault } from "./scene.js";
-import { Stage, timeoutMs } from "./stage.js";
+import { stageOf, timeoutMs } from "./stage.js";
 import { Stopwatch } from "./stopwatch.js";
 
 /** The result of a fault. */
@@ -25,7 +25,7 @@ export async function run(fault: Fault, onStoreError: OnStoreErrorName, lease = 
   process.on("unhandledRejection", onUnhandled);
   const stopwatch = new Stopwatch(timeoutMs);
   const scene = await fault.start();
-  const stage = await Stage.setUp(scene.clients, onStoreError, stopwatch, lease);
+  const stage = await stageOf(scene.clients, onStoreError, stopwatch, lease);
   const play = new Play(fault, scene, stage, onStoreError);
   try {
     const recoveryMs = await play.perform();

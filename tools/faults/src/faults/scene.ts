@@ -58,27 +58,25 @@ export interface RedisActs extends Acts<Servers> {
 export async function redisScene({ strike, lift, config = {}, before }: RedisActs): Promise<Scene> {
   const redis = await startRedis({ config });
   const proxy = await startProxy(redis.port);
-  const servers = { redis, proxy };
-  await before?.(servers);
-  return {
-    clients: connect(proxy.port),
-    strike: () => strike(servers),
-    lift: () => lift(servers),
-    stop() {
-      proxy.stop();
-      return redis.stop();
-    },
+  const stop = (): Promise<void> => {
+    proxy.stop();
+    return redis.stop();
   };
+  const servers = { redis, proxy, stop };
+  await before?.(servers);
+  return sceneOf(servers, connect(proxy.port), { strike, lift });
 }
 
-export async function clusterScene({ strike, lift }: Acts<RedisCluster>): Promise<Scene> {
+export async function clusterScene(acts: Acts<RedisCluster>): Promise<Scene> {
   const cluster = await startCluster();
-  const clients = await connectCluster(cluster.nodes.map(({ port }) => port));
-  return { clients, strike: () => strike(cluster), lift: () => lift(cluster), stop: () => cluster.stop() };
+  return sceneOf(cluster, await connectCluster(cluster.nodes.map(({ port }) => port)), acts);
 }
 
-export async function sentinelScene({ strike, lift }: Acts<RedisSentinel>): Promise<Scene> {
+export async function sentinelScene(acts: Acts<RedisSentinel>): Promise<Scene> {
   const group = await startSentinel();
-  const clients = await connectBySentinel(group.name, group.sentinel.port);
-  return { clients, strike: () => strike(group), lift: () => lift(group), stop: () => group.stop() };
+  return sceneOf(group, await connectBySentinel(group.name, group.sentinel.port), acts);
+}
+
+function sceneOf<On>(on: On & { stop(): Promise<unknown> }, clients: readonly Client[], { strike, lift }: Acts<On>): Scene {
+  return { clients, strike: () => strike(on), lift: () => lift(on), stop: () => on.stop() };
 }

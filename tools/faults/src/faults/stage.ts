@@ -17,39 +17,42 @@ export interface Place {
 }
 
 /** One app per framework and client library, all in this process on free ports, with shared limits in Redis. */
-export class Stage {
-  readonly apps: Place[] = [];
-  readonly #servers: Server[] = [];
-  readonly #stores: RedisStore[] = [];
-
-  static async setUp(clients: readonly Client[], whenStoreFails: OnStoreErrorName, stopwatch: Stopwatch, lease: boolean): Promise<Stage> {
-    const stage = new Stage();
-    for (const { library, redis } of clients) {
-      const store = redisStore(redis, { lease });
-      stage.#stores.push(store);
-      const witness = new Witness();
-      const limits = { store, timeoutMs, onStoreError: onStoreError(whenStoreFails), onEvent: witness.onEvent };
-      const add = async (framework: Framework, rules: typeof oneLimit): Promise<void> => {
-        const { server } = appOf[framework]({ ...limits, rules });
-        stopwatch.watch(server);
-        stage.#servers.push(server);
-        stage.apps.push({ name: `${framework}, ${library}`, port: await listen(server), witness });
-      };
-      await add("Express", oneLimit);
-      await add("Koa", twoLimits);
-      await add("Hono", twoLimits);
-    }
-    return stage;
-  }
-
+export interface Stage {
+  readonly apps: readonly Place[];
   /** Gives back the units of leases. */
-  async releaseLeases(): Promise<void> {
-    await Promise.all(this.#stores.map((store) => store.releaseLeases()));
-  }
+  releaseLeases(): Promise<unknown>;
+  tearDown(): void;
+}
 
-  tearDown(): void {
-    for (const server of this.#servers) close(server);
+export async function stageOf(
+  clients: readonly Client[],
+  whenStoreFails: OnStoreErrorName,
+  stopwatch: Stopwatch,
+  lease: boolean,
+): Promise<Stage> {
+  const apps: Place[] = [];
+  const servers: Server[] = [];
+  const stores: RedisStore[] = [];
+  for (const { library, redis } of clients) {
+    const store = redisStore(redis, { lease });
+    stores.push(store);
+    const witness = new Witness();
+    const limits = { store, timeoutMs, onStoreError: onStoreError(whenStoreFails), onEvent: witness.onEvent };
+    const rulesOf = { Express: oneLimit, Koa: twoLimits, Hono: twoLimits };
+    for (const [framework, rules] of Object.entries(rulesOf) as [Framework, typeof oneLimit][]) {
+      const { server } = appOf[framework]({ ...limits, rules });
+      stopwatch.watch(server);
+      servers.push(server);
+      apps.push({ name: `${framework}, ${library}`, port: await listen(server), witness });
+    }
   }
+  return {
+    apps,
+    releaseLeases: () => Promise.all(stores.map((store) => store.releaseLeases())),
+    tearDown() {
+      for (const server of servers) close(server);
+    },
+  };
 }
 
 /** Listens to the limits of one store, to compare each HTTP response with its decision. */

@@ -43,10 +43,10 @@ export async function fuzzDecisions<S extends Store>(
     const store = makeStore(() => nowMs);
     const limiters = [limiterOf(store, "one", one), limiterOf(store, "other", other)].filter((limiter) => limiter !== undefined);
     if (limiters.length === 0) return;
-    const user = new User(limiters);
+    const take = userOf(limiters);
     for (let i = 0; i < steps.length; i += atOnce) {
       nowMs += (steps[i] as Step).laterMs;
-      const taken = steps.slice(i, i + atOnce).map((each) => user.take(each));
+      const taken = steps.slice(i, i + atOnce).map(take);
       await Promise.all(
         taken.map((done) => done.catch((error) => unlessRefused(error, "FLOODGATE_INVALID_KEY", "FLOODGATE_INVALID_COST"))),
       );
@@ -67,54 +67,44 @@ function limiterOf(store: Store, name: string, policy: PolicyOptions): Limiter |
   }
 }
 
-class User {
-  readonly #limiters: readonly Limiter[];
-  readonly #first: Limiter;
-  #last: { readonly key: Key; readonly decision: Decision } | undefined;
-
-  constructor(limiters: readonly Limiter[]) {
-    this.#limiters = limiters;
-    this.#first = limiters[0] as Limiter;
-  }
-
-  async take({ act, key, cost }: Step): Promise<void> {
+/** Makes a function that takes a step, and checks what comes of it. */
+function userOf(limiters: readonly Limiter[]): (step: Step) => Promise<void> {
+  const first = limiters[0] as Limiter;
+  let last: { readonly key: Key; readonly decision: Decision } | undefined;
+  return async ({ act, key, cost }) => {
     switch (act) {
       case "consume": {
-        const decision = await this.#first.consume(key, { cost });
+        const decision = await first.consume(key, { cost });
         checkDecision(decision);
-        this.#last = { key, decision };
+        last = { key, decision };
         return;
       }
       case "consumeAll": {
-        const { all } = await consumeAll(this.#limiters.map((limiter) => ({ limiter, key, cost })));
+        const { all } = await consumeAll(limiters.map((limiter) => ({ limiter, key, cost })));
         for (const decision of all) checkDecision(decision);
         return;
       }
       case "peek":
-        checkDecision(await this.#first.peek(key));
+        checkDecision(await first.peek(key));
         return;
-      case "refund":
-        return this.#refund();
-      case "settle":
-        return this.#settle(cost);
+      case "refund": {
+        if (last === undefined) return;
+        const { decision } = last;
+        const units = await first.refund(last.key, decision);
+        if (!(units >= 0 && units <= decision.cost)) throw new Error(`${units} given back of ${decision.cost}`);
+        return;
+      }
+      case "settle": {
+        if (last === undefined) return;
+        const { decision } = last;
+        const units = await first.settle(last.key, decision, cost);
+        if (!(units >= -decision.cost && units <= Math.max(0, cost - decision.cost))) {
+          throw new Error(`${units} charged for ${cost} where ${decision.cost} was reserved`);
+        }
+        return;
+      }
       case "reset":
-        await this.#first.reset(key);
+        await first.reset(key);
     }
-  }
-
-  async #refund(): Promise<void> {
-    if (this.#last === undefined) return;
-    const { key, decision } = this.#last;
-    const units = await this.#first.refund(key, decision);
-    if (!(units >= 0 && units <= decision.cost)) throw new Error(`${units} given back of ${decision.cost}`);
-  }
-
-  async #settle(cost: number): Promise<void> {
-    if (this.#last === undefined) return;
-    const { key, decision } = this.#last;
-    const units = await this.#first.settle(key, decision, cost);
-    if (!(units >= -decision.cost && units <= Math.max(0, cost - decision.cost))) {
-      throw new Error(`${units} charged for ${cost} where ${decision.cost} was reserved`);
-    }
-  }
+  };
 }

@@ -1,9 +1,10 @@
+import { EventEmitter } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import type { RequestListener } from "node:http";
+import { IncomingMessage, type RequestListener, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fixedWindow } from "@floodgate/core";
-import { exchange, type Sent } from "./exchange.js";
 import { express4, express5 } from "./express.js";
 import type { Framework, Limit } from "./framework.js";
 import { hono } from "./hono.js";
@@ -22,6 +23,12 @@ export interface Tally {
   targets: number;
   /** The targets that reached at least one handler behind the limit. */
   reached: number;
+}
+
+/** A request as a server passes it to an app. The target is not changed, even if only HTTP/2 allows it. */
+interface Sent {
+  readonly method: string;
+  readonly target: string;
 }
 
 const policy = fixedWindow({ limit: 1_000_000_000, window: "365d" });
@@ -140,4 +147,25 @@ function fits({ path, method }: Handler, sent: Sent): boolean {
   const pattern = segments.map((segment) => (segment === "*" ? "(/.*)?" : `/${segment.startsWith(":") ? "[^/]+" : segment}`));
   const isMethod = method === "ALL" || method === sent.method.toUpperCase() || (method === "GET" && sent.method.toUpperCase() === "HEAD");
   return isMethod && new RegExp(`^${pattern.join("")}$`, "i").test(sent.target);
+}
+
+/** Sends a request to an app without a connection, and waits for the response. */
+function exchange(listener: RequestListener, { method, target }: Sent): Promise<number> {
+  const socket = Object.assign(new EventEmitter(), { remoteAddress: "127.0.0.1", encrypted: false, destroy: () => undefined });
+  const request = new IncomingMessage(socket as unknown as Socket);
+  request.method = method;
+  request.url = target;
+  request.httpVersion = "1.1";
+  request.headers = { host: "h" };
+  request.rawHeaders = ["host", "h"];
+  request.complete = true;
+  request.push(null);
+  const response = new ServerResponse(request);
+  return new Promise((resolve) => {
+    response.end = (() => {
+      resolve(response.statusCode);
+      return response;
+    }) as never;
+    listener(request, response);
+  });
 }

@@ -6,16 +6,15 @@ import { showState } from "./state.js";
 /** What one rule knows of a key: what a request would get, then the states as what they are. */
 export function describe(state: KeyRuleState, nowMs: number): Node[] {
   if (state.failed !== undefined) return [h("p", { class: "notice bad" }, "The state could not be read: ", foreign(state.failed))];
-  const at = state.atMs ?? nowMs;
   return [
     ...(state.states?.length === 1 ? state.states.map((each) => h("p", { class: "policy quiet" }, foreign(each.policy))) : []),
-    until(state.ban, "Banned after repeated rejections", at),
-    until(state.block, "Blocked by hand", at),
-    history(state, at),
+    until(state.ban, "Banned after repeated rejections", nowMs),
+    until(state.block, "Blocked by hand", nowMs),
+    history(state, nowMs),
     state.decision === undefined ? undefined : verdict(state, state.decision),
     ...(state.states ?? []).flatMap((each, _, all) => [
       all.length > 1 ? h("p", { class: "policy quiet" }, foreign(each.policy)) : undefined,
-      showState(each.state, at),
+      showState(each.state, nowMs),
     ]),
   ].filter((part) => part !== undefined);
 }

@@ -38,10 +38,10 @@ export function answer(model: Model): Section {
       const requests = requestsIn(counts);
       const rejected = rejectedIn(counts);
       say(headline, headlineOf(overview, requests, rejected, wouldReject(history), withoutStoreIn(counts)));
-      fill(detail, ...detailOf(model, requests, during));
+      fill(detail, ...detailOf(overview, history, during));
       perSecond.show(rate(requests / secondsOf(history, overview.scope.sinceMs)), `on average ${during}`);
       limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${plural(requests, "request")}`);
-      const peak = busiestOf(model);
+      const peak = busiestOf(history, minute);
       busiest.show(
         peak === undefined ? "–" : count(peak.count),
         peak === undefined ? during : `requests at ${moment(peak.secondMs, model.now())}`,
@@ -89,15 +89,14 @@ function headlineOf(overview: Overview, requests: number, rejected: number, shad
   return overview.totals.length > 0 ? "No request" : "No request yet";
 }
 
-function detailOf(model: Model, requests: number, during: string): (Node | string)[] {
-  const { overview, history } = model;
-  if (overview === undefined || history === undefined) return [];
+function detailOf(overview: Overview, history: History, during: string): (Node | string)[] {
+  const whole = countsOf(history);
+  const requests = requestsIn(whole);
   if (requests === 0) {
     if (overview.totals.length > 0) return [`No limiter has decided anything ${during}.`];
     if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send your app a request: it shows here within a second."];
     return ["This process has no limiter yet. Add ", h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'), " to your app."];
   }
-  const whole = countsOf(history);
   const without = withoutStore(whole, requests);
   const worst = history.rules
     .filter(({ rule }) => rule !== wholeRequests)
@@ -140,10 +139,8 @@ function withoutStore(counts: Counts, requests: number): string {
 const wouldReject = (history: History): number =>
   history.rules.reduce((sum, { rule }) => sum + (countsOf(history, rule)["shadow-limited"] ?? 0), 0);
 
-function busiestOf(model: Model): { readonly secondMs: number; readonly count: number } | undefined {
-  const { minute, history, range } = model;
-  if (minute === undefined || history === undefined) return undefined;
-  if (range !== "minute") return [...history.bursts].sort((a, b) => b.count - a.count)[0];
+function busiestOf(history: History, minute: History): { readonly secondMs: number; readonly count: number } | undefined {
+  if (history.range !== "minute") return [...history.bursts].sort((a, b) => b.count - a.count)[0];
   const seconds = Array.from({ length: minute.points }, (_, i) => requestsIn(countsAt(minute, i)));
   const most = Math.max(...seconds);
   return most === 0 ? undefined : { secondMs: minute.startMs + seconds.lastIndexOf(most) * minute.stepMs, count: most };

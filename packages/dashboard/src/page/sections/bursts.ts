@@ -8,9 +8,8 @@ import { card, type Section } from "./section.js";
 
 /** The busiest second of each minute: an average hides a burst. */
 export function bursts(model: Model): Section {
-  const { card: element, head } = card("bursts", "Busiest second of each minute", { half: true });
   const when = h("p");
-  head.append(when);
+  const element = card("card half", "bursts", "Busiest second of each minute", when);
   let shown: History | undefined;
   let pointed: number | undefined;
   const read = h("p", { class: "readout quiet" });
@@ -39,7 +38,7 @@ export function bursts(model: Model): Section {
 
   const readOut = (): void => {
     const minutes = shown === undefined ? [] : minutesOf(shown);
-    const burst = pointed === undefined ? highest(shown?.bursts ?? []) : minutes[pointed]?.burst;
+    const burst = pointed === undefined ? highest(shown?.bursts ?? []) : minutes[pointed];
     if (burst !== undefined) say(read, sentenceOf(burst, pointed === undefined, model.now()));
     else say(read, pointed === undefined ? "" : "No request in that minute.");
   };
@@ -55,13 +54,10 @@ export function bursts(model: Model): Section {
       empty.hidden = !none;
       figure.hidden = table.element.hidden = read.hidden = none;
       const minutes = minutesOf(history);
-      const value = (of: (burst: Burst) => number): (number | null)[] =>
-        minutes.map(({ burst }) => (burst === undefined ? null : of(burst)));
+      const value = (of: (burst: Burst) => number): (number | null)[] => minutes.map((burst) => (burst === undefined ? null : of(burst)));
       chart.show({
-        fromS: (minutes[0]?.startMs ?? 0) / 1000,
-        toS: ((minutes.at(-1)?.startMs ?? 0) + 60_000) / 1000,
-        stepS: 60,
-        starts: minutes.map(({ startMs }) => startMs / 1000),
+        startMs: Math.floor(history.startMs / 60_000) * 60_000,
+        stepMs: 60_000,
         layers: [
           value((burst) => burst.atMost),
           value((burst) => burst.count),
@@ -85,15 +81,15 @@ export function bursts(model: Model): Section {
   };
 }
 
-function minutesOf(history: History): { readonly startMs: number; readonly burst: Burst | undefined }[] {
+/** The burst of each minute. */
+function minutesOf(history: History): (Burst | undefined)[] {
   const byMinute = new Map(history.bursts.map((burst) => [burst.minuteMs, burst]));
   const first = Math.floor(history.startMs / 60_000);
   const last = Math.floor((history.startMs + history.points * history.stepMs - 1) / 60_000);
-  return Array.from({ length: last - first + 1 }, (_, i) => ({ startMs: (first + i) * 60_000, burst: byMinute.get((first + i) * 60_000) }));
+  return Array.from({ length: last - first + 1 }, (_, i) => byMinute.get((first + i) * 60_000));
 }
 
-const highest = (all: readonly Burst[]): Burst | undefined =>
-  all.reduce<Burst | undefined>((best, burst) => (best === undefined || burst.count > best.count ? burst : best), undefined);
+const highest = (all: readonly Burst[]): Burst | undefined => [...all].sort((a, b) => b.count - a.count)[0];
 
 const range = (burst: Burst): string =>
   burst.atMost > burst.count ? `${count(burst.count)} to ${count(burst.atMost)}` : count(burst.count);

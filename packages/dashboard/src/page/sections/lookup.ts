@@ -1,13 +1,12 @@
-import { fill, h, visible } from "@floodgate/pages/dom";
+import { h } from "@floodgate/pages/dom";
 import type { KeyName, TopKey } from "../../contract.js";
 import { KeyView } from "../key/key-view.js";
 import type { Model } from "../model.js";
-import { card, type Section } from "./section.js";
+import { card, RuleSelect, type Section } from "./section.js";
 
 /** Asks for a key and shows it. A key of the top lists opens here too. */
 export function lookup(model: Model): Section & { open(key: TopKey): void } {
-  const { card: element, head } = card("lookup", "Look up a key");
-  head.append(h("p", {}, "what each rule knows of it now"));
+  const element = card("card", "lookup", "Look up a key", h("p", {}, "what each rule knows of it now"));
   const view = new KeyView(() => model.overview?.capabilities.actions ?? false);
   const input = h("input", {
     id: "lookup-key",
@@ -19,20 +18,17 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
     required: true,
     "aria-describedby": "lookup-hint",
   });
-  const select = h("select", { id: "lookup-rule" });
-  let names: readonly string[] = [];
-
+  const rules = new RuleSelect("lookup-rule");
   const form = h(
     "form",
     { class: "ask" },
     h("div", { class: "grow" }, h("label", { for: "lookup-key" }, "Key"), input),
-    h("div", {}, h("label", { for: "lookup-rule" }, "Rule"), select),
+    h("div", {}, h("label", { for: "lookup-rule" }, "Rule"), rules.element),
     h("button", { type: "submit", class: "primary" }, "Look up"),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const rule = names[select.selectedIndex - 1];
-    void view.show({ ...keyOf(input.value), ...(rule !== undefined && { rule }) });
+    void view.show({ ...keyOf(input.value), ...(rules.chosen !== undefined && { rule: rules.chosen }) });
   });
   const hint = h(
     "p",
@@ -49,18 +45,14 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
     element,
     open(key) {
       input.value = model.overview?.capabilities.keys === "shown" ? key.key : "";
-      select.selectedIndex = 0;
+      rules.choose(undefined);
       element.scrollIntoView();
       element.querySelector("h2")?.focus();
       void view.show({ id: key.id });
     },
     update() {
-      const now = [...new Set((model.overview?.rules ?? []).filter(({ kind }) => kind !== "gone").map(({ name }) => name))];
-      if (select.options.length > 0 && now.join("\n") === names.join("\n")) return;
-      const chosen = names[select.selectedIndex - 1];
-      names = now;
-      fill(select, h("option", {}, "All rules"), ...names.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
-      select.selectedIndex = chosen === undefined ? 0 : names.indexOf(chosen) + 1;
+      const known = model.overview?.rules ?? [];
+      rules.offer(known.filter(({ kind }) => kind !== "gone").map(({ name }) => name));
     },
   };
 }

@@ -8,8 +8,8 @@ const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /** Asks what each rule would say of a request. Nothing is charged. */
 export function request(): Section {
-  const { card: element, head } = card("request", "Ask about a request");
-  head.append(h("p", {}, "what each rule would say of it now; nothing is charged"));
+  const note = h("p", {}, "what each rule would say of it now; nothing is charged");
+  const element = card("card", "request", "Ask about a request", note);
   const method = h("select", { id: "request-method" }, ...methods.map((name) => h("option", {}, name)));
   const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
   const path = h("input", { id: "request-path", class: "key", required: true, pattern: "/\\S*", placeholder: "/posts", ...plain });

@@ -1,11 +1,11 @@
 import { fill, foreign, h, say, svg, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
-import { type History, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
+import { type History, type Overview, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
 import { countsOf, secondsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
-import { keepRows } from "../rows.js";
+import { keepRows, redrawn } from "../rows.js";
 import { card, rangeWords, type Section } from "./section.js";
 
 const columns = [
@@ -18,9 +18,8 @@ const columns = [
 
 /** The rules in force in words, with what each does now; and the version that was refused. */
 export function rules(model: Model): Section {
-  const { card: element, head } = card("rules", "Rules in force");
   const when = h("p");
-  head.append(when);
+  const element = card("card", "rules", "Rules in force", when);
   const refused = h("div", { class: "notices" });
   const body = h("tbody", { role: "rowgroup" });
   // The roles are said because on a phone the rows are no table to CSS.
@@ -36,7 +35,7 @@ export function rules(model: Model): Section {
     body,
   );
   const empty = h("p", { class: "empty quiet" }, "No rule exists yet. A rule shows here as soon as your app makes a limiter.");
-  const totals = totalsTable(model);
+  const totals = new FiguresTable("All that was counted, by rule");
   element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
   return {
     element,
@@ -48,7 +47,7 @@ export function rules(model: Model): Section {
         refused,
         overview.sources.filter((source) => source.refused !== undefined),
         ({ id }) => id,
-        () => refusal(model),
+        () => redrawn(h("div", { class: "notice warn" }), (source) => refusalWords(source, model.now())),
       );
       empty.hidden = overview.rules.length > 0;
       table.hidden = overview.rules.length === 0;
@@ -58,7 +57,8 @@ export function rules(model: Model): Section {
         (rule, index) => `${index} ${JSON.stringify(rule)}`,
         (rule) => ruleRow(model, rule),
       );
-      totals.update();
+      say(totals.summary, `All figures since ${moment(overview.scope.sinceMs, model.now())}`);
+      totals.show(() => totalsOf(overview));
     },
   };
 }
@@ -115,52 +115,24 @@ const line = (parts: readonly string[]): HTMLElement | undefined =>
     ? undefined
     : h("div", { class: "quiet" }, ...parts.flatMap((part, i) => (i === 0 ? [foreign(part)] : [" · ", foreign(part)])));
 
-function refusal(model: Model): { row: Element; update(source: SourceInfo): void } {
-  const row = h("div", { class: "notice warn" });
-  let shown = "";
-  return {
-    row,
-    update(source) {
-      const { name, version, refused } = source;
-      if (refused === undefined || shown === JSON.stringify(source)) return;
-      shown = JSON.stringify(source);
-      fill(
-        row,
-        h("p", {}, h("strong", {}, "A new version of ", foreign(name), " was refused"), ` at ${moment(refused.atMs, model.now())}.`),
-        h(
-          "p",
-          {},
-          version === undefined ? "The last good version stays in force." : "Version ",
-          version === undefined ? undefined : foreign(version),
-          version === undefined ? undefined : " stays in force.",
-        ),
-        h("p", { class: "reason small" }, foreign(refused.reason)),
-      );
-    },
-  };
+function refusalWords({ name, version, refused }: SourceInfo, nowMs: number): Node[] {
+  if (refused === undefined) return [];
+  return [
+    h("p", {}, h("strong", {}, "A new version of ", foreign(name), " was refused"), ` at ${moment(refused.atMs, nowMs)}.`),
+    h("p", {}, ...(version === undefined ? ["The last good version"] : ["Version ", foreign(version)]), " stays in force."),
+    h("p", { class: "reason small" }, foreign(refused.reason)),
+  ];
 }
 
-/** Everything that was counted since the process started, as a table that one opens. */
-function totalsTable(model: Model): { readonly element: Element; update(): void } {
-  const table = new FiguresTable("All that was counted, by rule");
-  const summary = table.element.querySelector("summary");
+/** Everything that was counted since the process started. */
+function totalsOf({ totals }: Overview): { columns: string[]; rows: string[][] } {
   return {
-    element: table.element,
-    update() {
-      const { overview } = model;
-      if (overview === undefined) return;
-      if (summary !== null) say(summary, `All figures since ${moment(overview.scope.sinceMs, model.now())}`);
-      table.show(() => ({
-        columns: ["Rule", ...results.map(({ label }) => label), "Units asked", "Units charged", "Bans"],
-        rows: overview.totals.map(({ rule, counts, units, bans }) => [
-          rule === wholeRequests ? "All requests, each once" : visible(rule, 60),
-          ...results.map(({ id }) => count(counts[id] ?? 0)),
-          count(units.asked),
-          count(units.charged),
-          count(bans),
-        ]),
-      }));
-    },
+    columns: ["Rule", ...results.map(({ label }) => label), "Units asked", "Units charged", "Bans"],
+    rows: totals.map(({ rule, counts, units, bans }) => [
+      rule === wholeRequests ? "All requests, each once" : visible(rule, 60),
+      ...results.map(({ id }) => count(counts[id] ?? 0)),
+      ...[units.asked, units.charged, bans].map(count),
+    ]),
   };
 }
 

@@ -1,14 +1,13 @@
-import { fill, foreign, h, svg } from "@floodgate/pages/dom";
+import { foreign, h, svg } from "@floodgate/pages/dom";
 import { count, latency, plural } from "@floodgate/pages/format";
 import type { Latency, StoreInfo } from "../../contract.js";
 import type { Model } from "../model.js";
-import { keepRows } from "../rows.js";
+import { keepRows, redrawn } from "../rows.js";
 import { card, type Section } from "./section.js";
 
 /** Whether each store answers, and how fast. */
 export function stores(model: Model): Section {
-  const { card: element, head } = card("stores", "Stores", { half: true });
-  head.append(h("p", {}, "latency of the last minute"));
+  const element = card("card half", "stores", "Stores", h("p", {}, "latency of the last minute"));
   const list = h("div", { class: "stores" });
   const empty = h("p", { class: "empty quiet" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
   element.append(list, empty);
@@ -17,41 +16,32 @@ export function stores(model: Model): Section {
     update() {
       const all = model.overview?.stores ?? [];
       empty.hidden = all.length > 0;
-      keepRows(list, all, ({ id }) => id, storeEntry);
+      keepRows(
+        list,
+        all,
+        ({ id }) => id,
+        () => redrawn(h("article", { class: "store" }), storeWords),
+      );
     },
   };
 }
 
-function storeEntry(): { row: Element; update(store: StoreInfo): void } {
-  const row = h("article", { class: "store" });
-  let shown = "";
-  return {
-    row,
-    update(store) {
-      const text = JSON.stringify(store);
-      if (text === shown) return;
-      shown = text;
-      const words = breakerWords[store.breaker ?? "closed"];
-      fill(
-        row,
-        h(
-          "header",
-          { class: "row" },
-          h("h3", {}, foreign(store.kind, "name")),
-          h("span", { class: `state ${words.look}` }, words.text),
-          h(
-            "span",
-            { class: "quiet" },
-            ...store.rules.slice(0, 4).flatMap((rule, i) => [i === 0 ? "counts " : ", ", foreign(rule)]),
-            store.rules.length > 4 ? ` and ${store.rules.length - 4} more` : "",
-          ),
-        ),
-        words.look === "good" ? undefined : h("p", { class: `notice ${words.look}` }, words.means),
-        store.latency === undefined ? h("p", { class: "quiet" }, untimed([store])) : latencyLine(store.latency),
-        factsOf(store),
-      );
-    },
-  };
+function storeWords(store: StoreInfo): (Node | undefined)[] {
+  const { text, look, means } = breakerWords[store.breaker ?? "closed"];
+  const counts = store.rules.slice(0, 4).flatMap((rule, i) => [i === 0 ? "counts " : ", ", foreign(rule)]);
+  const more = store.rules.length > 4 ? ` and ${store.rules.length - 4} more` : "";
+  return [
+    h(
+      "header",
+      { class: "row" },
+      h("h3", {}, foreign(store.kind, "name")),
+      h("span", { class: `state ${look}` }, text),
+      h("span", { class: "quiet" }, ...counts, more),
+    ),
+    look === "good" ? undefined : h("p", { class: `notice ${look}` }, means),
+    store.latency === undefined ? h("p", { class: "quiet" }, untimed([store])) : latencyLine(store.latency),
+    factsOf(store),
+  ];
 }
 
 function factsOf(store: StoreInfo): Element | undefined {
@@ -120,7 +110,7 @@ export function untimed(stores: readonly StoreInfo[]): string {
 /** Whether a store is asked as usual. */
 export const isWell = (store: StoreInfo): boolean => store.breaker === undefined || store.breaker === "closed";
 
-export const breakerWords = {
+const breakerWords = {
   closed: { text: "Answers", look: "good", means: "The store is asked for each decision." },
   "half-open": { text: "Being probed", look: "warn", means: "Single requests try whether it answers again." },
   open: {

@@ -31,9 +31,8 @@ export const byRejections: ListWords = {
 
 /** The heaviest keys. A count is an estimate: the hatched end of its bar is where the true count may lie. */
 export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) => void): Section {
-  const { card: element, head } = card(words.id, words.title, { half: true });
   const since = h("p");
-  head.append(since);
+  const element = card("card half", words.id, words.title, since);
   const body = h("tbody");
   const table = h(
     "table",

@@ -1,19 +1,21 @@
 import { Chart, type Frame } from "@floodgate/pages/chart";
-import { fill, h, say, visible } from "@floodgate/pages/dom";
+import { h, say } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/pages/format";
 import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
-import { card, rangeWords, type Section } from "./section.js";
+import { card, RuleSelect, rangeWords, type Section } from "./section.js";
 
 /** Requests per second, stacked by result, and below the share that is rejected. */
 export function traffic(model: Model): Section {
-  const { card: element, head, heading } = card("traffic", "Requests per second");
   const when = h("p");
-  const choice = ruleChoice(model);
-  head.append(when, choice.element);
+  const rules = new RuleSelect("traffic-rule");
+  rules.element.addEventListener("change", () => model.choose({ rule: rules.chosen }));
+  const choice = h("div", { class: "end row" }, h("label", { for: "traffic-rule" }, "Rule"), " ", rules.element);
+  const name = "Requests per second";
+  const element = card("card", "traffic", name, when, choice);
 
   let pointed: number | undefined;
   const legend = new Legend();
@@ -55,7 +57,7 @@ export function traffic(model: Model): Section {
   });
   const requestsTable = new FiguresTable("Requests by result");
   const note = h("p", { class: "small quiet" }, "Each request counts once, whatever the number of rules that it meets.");
-  const requestsFigure = h("figure", { "aria-label": "Requests per second" }, requests.element);
+  const requestsFigure = h("figure", { "aria-label": name }, requests.element);
   const shareFigure = h("figure", { "aria-label": "Share rejected" }, h("figcaption", {}, h("h3", {}, "Share rejected")), share.element);
   const empty = h("p", { class: "empty quiet" });
   element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "row foot" }, requestsTable.element, note));
@@ -66,13 +68,13 @@ export function traffic(model: Model): Section {
     update() {
       const { history, rule } = model;
       if (history === undefined) return;
-      choice.update();
+      const known = [...(model.overview?.rules ?? []).map((each) => each.name), ...history.rules.map((each) => each.rule)];
+      rules.offer(known.filter((each) => each !== wholeRequests));
+      rules.choose(rule);
       if (shown.history === history && shown.rule === rule) return;
       shown = { history, rule };
       const several = rule === undefined && history.rules.length > 2;
       note.hidden = !several;
-      const name = "Requests per second";
-      say(heading, name);
       const sum = countsOf(history, rule);
       const none = requestsIn(sum) === 0;
       say(empty, `No request${rule === undefined ? "" : " under this rule"} in the ${rangeWords[history.range]}.`);
@@ -85,30 +87,6 @@ export function traffic(model: Model): Section {
       shareFigure.setAttribute("aria-label", shareWords(history, rule));
       requestsTable.show(() => tableOf(history, rule, model.now()));
       readOut();
-    },
-  };
-}
-
-function ruleChoice(model: Model): { readonly element: HTMLElement; update(): void } {
-  const select = h("select", { id: "traffic-rule" });
-  select.addEventListener("change", () => model.choose({ rule: names[select.selectedIndex - 1] }));
-  let names: readonly string[] = [];
-  return {
-    element: h("div", { class: "end row" }, h("label", { for: "traffic-rule" }, "Rule"), " ", select),
-    update() {
-      const now = [
-        ...new Set(
-          [...(model.overview?.rules ?? []).map(({ name }) => name), ...(model.history?.rules ?? []).map(({ rule }) => rule)].filter(
-            (name) => name !== wholeRequests,
-          ),
-        ),
-      ];
-      if (now.join("\n") !== names.join("\n") || select.options.length === 0) {
-        names = now;
-        fill(select, h("option", {}, "All rules"), ...names.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
-      }
-      const chosen = model.rule === undefined ? 0 : names.indexOf(model.rule) + 1;
-      if (select.selectedIndex !== chosen) select.selectedIndex = chosen;
     },
   };
 }
@@ -127,13 +105,7 @@ function frameOf(history: History, rule: string | undefined): Frame {
     }),
   );
   const share = sums.map((sum, i) => (sum === 0 ? null : (rejected[i] ?? 0) / sum));
-  return {
-    fromS: startMs / 1000,
-    toS: (startMs + points * stepMs) / 1000,
-    stepS: stepMs / 1000,
-    starts: sums.map((_, i) => (startMs + i * stepMs) / 1000),
-    layers: [...layers.reverse(), share],
-  };
+  return { startMs, stepMs, layers: [...layers.reverse(), share] };
 }
 
 const momentsOf = (history: History, index: number, nowMs: number): string => {

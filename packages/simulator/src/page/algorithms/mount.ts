@@ -1,8 +1,11 @@
 import type { Policy } from "@floodgate/core";
 import { h } from "@floodgate/pages/dom";
-import { makeBoard } from "./board.js";
 import { drawable, initialSettings, logPlayed, mostSent, type Played, type Settings, scenarioPlayed } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
+import { listenToKeys, listenToPointer } from "./parts/inputs.js";
+import { type Lane, makeLane } from "./parts/lane.js";
+import { makeTransport } from "./parts/transport.js";
+import { Player } from "./player.js";
 
 export interface MountOptions {
   /**
@@ -41,54 +44,93 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, mostRequests);
   const given = options.policies === undefined ? undefined : lanesOf(options.policies);
   let settings = options.settings ?? initialSettings;
-
   /** Everything follows from the settings: policies, requests, the timeline. */
-  const show = (): Played => {
-    const played = requests === undefined ? scenarioPlayed(settings, given) : logPlayed(settings, given, requests);
+  const playedNow = (): Played => (requests === undefined ? scenarioPlayed(settings, given) : logPlayed(settings, given, requests));
+  let played = playedNow();
+
+  const lanes = new Map<string, Lane>();
+  const player = new Player(
+    () => played.scale.spanMs,
+    (atMs, playing) => moveTo(atMs, playing),
+  );
+  const msAt = (fraction: number): number => fraction * played.scale.spanMs;
+  const seek = (fraction: number): void => player.seek(msAt(fraction));
+  const send = (atMs: number): void => {
+    if (settings.sent.length < mostSent) change({ sent: [...settings.sent, Math.floor(atMs)].sort((a, b) => a - b) });
+  };
+  const transport = makeTransport(player, () => send(player.atMs));
+  const list = h("div", { class: "lanes" });
+  const board = h("div", { class: "board" }, transport.element, list);
+  listenToPointer(transport.ruler, board, seek);
+  listenToKeys(transport.ruler, player, () => played.scale.spanMs, send);
+  const addLane = (name: string, policy: Policy): Lane => {
+    const lane = makeLane(policy, (edited) => change({ edited: { ...settings.edited, [name]: edited } }));
+    listenToPointer(lane.timeline, board, seek, (fraction) => send(msAt(fraction)));
+    lanes.set(name, lane);
+    list.append(lane.element);
+    return lane;
+  };
+
+  const moveTo = (atMs: number, playing: boolean): void => {
+    for (const lane of lanes.values()) lane.show(atMs);
+    transport.show(atMs, playing);
+  };
+  const draw = (): void => {
+    transport.draw();
+    for (const lane of lanes.values()) lane.draw();
+    moveTo(player.atMs, player.playing);
+  };
+  const show = (): void => {
+    played = playedNow();
+    const { policies, times, scale } = played;
     choices.show(settings);
-    board.show(played.policies, played.times, played.scale);
-    return played;
+    for (const [name, policy] of Object.entries(policies)) (lanes.get(name) ?? addLane(name, policy)).set(policy, times, scale);
+    transport.setRequests(times, scale);
+    if (board.isConnected) draw();
   };
-  const showResult = ({ times, scale }: Played): void => {
+  const showResult = (): void => {
+    const { times, scale } = played;
     const lastMs = times.at(-1);
-    board.seek(lastMs === undefined ? 0 : lastMs - scale.startMs + scale.windowMs / 50);
+    player.seek(lastMs === undefined ? 0 : lastMs - scale.startMs + scale.windowMs / 50);
   };
-  const play = (played: Played): void => {
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (still) showResult(played);
-    else board.seek(0);
-    if (!still && played.times.length > 0) board.play();
+  const play = (): void => {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      showResult();
+      return;
+    }
+    player.seek(0);
+    if (played.times.length > 0) player.play();
   };
-  const change = (changed: Partial<Settings>): Played => {
+  const change = (changed: Partial<Settings>): void => {
     settings = { ...settings, ...changed };
-    const played = show();
+    show();
     options.onChange?.(settings);
-    return played;
   };
-
   const choices = makeChoices((changed) => {
-    const played = change(changed);
-    if (!("scenario" in changed)) return board.atMs > played.scale.spanMs ? showResult(played) : undefined;
-    play(played);
-  });
-  const board = makeBoard({
-    send(atMs) {
-      if (settings.sent.length < mostSent) change({ sent: [...settings.sent, Math.floor(atMs)].sort((a, b) => a - b) });
-    },
-    setPolicy: (lane, policy) => change({ edited: { ...settings.edited, [lane]: policy } }),
+    change(changed);
+    if ("scenario" in changed) play();
+    else if (player.atMs > played.scale.spanMs) showResult();
   });
 
+  const resized = new ResizeObserver(draw);
+  resized.observe(board);
   element.classList.add("algorithms");
-  element.append(...(requests === undefined ? [choices.element] : []), board.element, makeLegend());
-  showResult(show());
+  element.append(...(requests === undefined ? [choices.element] : []), board, makeLegend());
+  show();
+  showResult();
   return {
     set(next) {
       settings = next;
-      showResult(show());
+      show();
+      showResult();
     },
-    play: () => play(show()),
+    play() {
+      show();
+      play();
+    },
     close() {
-      board.close();
+      player.pause();
+      resized.disconnect();
       element.replaceChildren();
     },
   };

@@ -30,6 +30,11 @@ export class Player {
     this.#onMove(this.#atMs, true);
   }
 
+  toggle(): void {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
   pause(): void {
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
     this.#frame = undefined;

@@ -25,7 +25,8 @@ export class LimitsChart {
   readonly element: SVGSVGElement = svg("svg", { class: "limits-chart", "aria-hidden": "true" });
   #grid: Grid | undefined;
   #bins: readonly Bin[] = [];
-  #x: LogScale = logScale(0.7, 10, left, 100);
+  #most = 10;
+  #x: (limit: number) => number = () => left;
   #bars: SVGGElement = svg("g");
   #marks: SVGGElement = svg("g");
 
@@ -38,7 +39,8 @@ export class LimitsChart {
     const { needs, points } = grid;
     const most = Math.max(10, needs.at(-1)?.[0] ?? 1, points.at(-1)?.limit ?? 1);
     this.#bins = binned(needs, binEnds(most));
-    this.#x = logScale(0.7, most * 1.15, left, width - right);
+    this.#most = most * 1.15;
+    this.#x = logScale(this.#most, left, width - right);
     this.#bars = svg("g");
     this.#marks = svg("g");
     this.element.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -75,16 +77,16 @@ export class LimitsChart {
     this.#bars.replaceChildren(...this.#bins.flatMap((bin) => this.#bar(bin, chosen.limit)));
     const y = this.#requestsY(grid)(chosen.limited);
     const own = grid.points[grid.own];
-    const ownX = own === undefined ? undefined : this.at(own.limit);
+    const line = (name: string, at: number, y1: number): SVGElement => svg("line", { class: name, x1: at, x2: at, y1, y2: lineBottom });
     this.#marks.replaceChildren(
-      ...(ownX === undefined || own === chosen ? [] : [svg("line", { class: "own", x1: ownX, x2: ownX, y1: top - 8, y2: lineBottom })]),
-      svg("line", { class: "chosen", x1: x, x2: x, y1: top - 12, y2: lineBottom }),
+      ...(own === undefined || own === chosen ? [] : [line("own", this.at(own.limit), top - 8)]),
+      line("chosen", x, top - 12),
       svg("circle", { class: "chosen-point", cx: x, cy: y, r: 5 }),
     );
   }
 
   #bar({ above, upTo, clients }: Bin, limit: number): SVGElement[] {
-    const from = this.at(above === 0 ? 0 : above);
+    const from = this.at(above);
     const to = this.at(upTo);
     const line = Math.max(from, Math.min(to, this.at(limit)));
     const y = this.#clientsY(clients);
@@ -132,7 +134,7 @@ export class LimitsChart {
   }
 
   #limitAxis(width: number, unit: string): SVGElement[] {
-    const ticks = logTicks(this.#x, width - left - right).flatMap((tick) => {
+    const ticks = logTicks(this.#most, width - left - right).flatMap((tick) => {
       const x = this.at(tick);
       const anchor = x > width - right - 12 ? "end" : "middle";
       return [
@@ -162,35 +164,29 @@ function binned(needs: Grid["needs"], ends: readonly number[]): Bin[] {
   return counts.flatMap((clients, i) => (clients === 0 ? [] : { above: ends[i - 1] as number, upTo: ends[i] as number, clients }));
 }
 
-/** Positions on a logarithmic axis. */
-export interface LogScale {
-  (value: number): number;
-  at(position: number): number;
-  readonly least: number;
-  readonly most: number;
-}
+/** Where a logarithmic axis begins: a little before 1. */
+const least = 0.7;
 
-/** Values up to `least` are at `from`. */
-export function logScale(least: number, most: number, from: number, to: number): LogScale {
+/** Positions on a logarithmic axis. Values up to `least` are at `from`. */
+function logScale(most: number, from: number, to: number): (value: number) => number {
   const span = Math.log(most / least);
-  const position = (value: number): number => from + ((to - from) * Math.log(Math.max(least, value) / least)) / span;
-  return Object.assign(position, { at: (x: number) => least * Math.exp(((x - from) / (to - from)) * span), least, most });
+  return (value) => from + ((to - from) * Math.log(Math.max(least, value) / least)) / span;
 }
 
 /** Round values on a logarithmic axis: 1, 2, 5, 10, … or only powers of ten where there is little room. */
-export function logTicks({ least, most }: LogScale, room: number): number[] {
+function logTicks(most: number, room: number): number[] {
   const decades = Math.log10(most / least);
   const steps = room / decades > 150 ? [1, 2, 5] : [1];
   const every = room / decades < 45 ? Math.ceil(45 / (room / decades)) : 1;
   const ticks: number[] = [];
   for (let power = 0; 10 ** power <= most; power++) {
-    if (power % every === 0) ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= least && tick <= most));
+    if (power % every === 0) ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick <= most));
   }
   return ticks;
 }
 
 /** A few round values from 0 on a linear axis. */
-export function linearTicks(most: number): number[] {
+function linearTicks(most: number): number[] {
   const rough = Math.max(1, most) / 2;
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, ([5, 2].find((factor) => factor * unit <= rough) ?? 1) * unit);
@@ -200,7 +196,7 @@ export function linearTicks(most: number): number[] {
 }
 
 /** Upper ends of the bins of a histogram over a logarithmic axis, up to `most`. A bin holds what is above the end before it. */
-export function binEnds(most: number): number[] {
+function binEnds(most: number): number[] {
   const ends = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
   for (let unit = 10; (ends.at(-1) as number) < most; unit *= 10) {
     for (const factor of [1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8, 10])

@@ -1,5 +1,3 @@
-import { count } from "@floodgate/pages/format";
-
 /** How shares and moments are written. Times are UTC: a log's own zone is not known. */
 
 const language = "en";
@@ -14,9 +12,6 @@ export function percent(part: number, all: number): string {
   if (part < all && share > 99.9) return `>${nbsp}99.9${nbsp}%`;
   return `${share < 1 ? share.toFixed(2) : share < 99.95 && part < all ? share.toFixed(1) : "100"}${nbsp}%`;
 }
-
-/** A count, and its share if there is any. */
-export const countOf = (part: number, all: number): string => (part === 0 ? "none" : `${count(part)} (${percent(part, all)})`);
 
 /** A share that somebody has chosen: `0.1 %`. */
 export const share = (of: number): string => `${Number((100 * of).toPrecision(6))}${nbsp}%`;

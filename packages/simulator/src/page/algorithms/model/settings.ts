@@ -1,9 +1,18 @@
-import { FloodgateError, type Policy, parseDuration } from "@floodgate/core";
+import {
+  type Duration,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  parseDuration,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
 import { count, visible } from "@floodgate/pages/dom";
-import { inLargeUnits, parsePolicy } from "../../../compare/policy-text.js";
+import { inLargeUnits, optionsOf, parsePolicy } from "../../../compare/policy-text.js";
 import type { Scale } from "../draw/timeline.js";
-import { policiesFor, policyText } from "./policies.js";
 import { type ScenarioName, scenarios, windowsShown } from "./scenarios.js";
 
 /** Everything that a person can choose, and a link can carry. */
@@ -28,8 +37,28 @@ const longestWindowMs = 86_400_000;
 const mostSubWindows = 1000;
 const mostSeed = 2 ** 32 - 1;
 
-export function policiesOf({ limit, windowMs, edited }: Settings): Readonly<Record<string, Policy>> {
-  return { ...policiesFor(limit, windowMs), ...edited };
+/** A policy of each algorithm for the same limit in the same window, as alike as they can be. By the names of their lanes. */
+function policiesFor(limit: number, windowMs: number): Readonly<Record<string, Policy>> {
+  const window: Duration = `${BigInt(windowMs)}ms`;
+  const fifth: Duration = `${BigInt(windowMs / 5)}ms`;
+  const part = Math.max(1, Math.ceil(limit / 5));
+  return {
+    "fixed-window": fixedWindow({ limit, window }),
+    "sliding-window-log": slidingWindowLog({ limit, window }),
+    "sliding-window-counter": slidingWindowCounter({ limit, window }),
+    "sliding-window-counter-strict": slidingWindowCounter({ limit, window, buckets: 5, strict: true }),
+    "token-bucket": tokenBucket({ capacity: limit, refill: limit, every: window }),
+    "token-bucket-interval": tokenBucket({ capacity: limit, refill: part, every: fifth, style: "interval" }),
+    gcra: gcra({ limit, window, burst: part }),
+    "leaky-bucket": leakyBucket({ capacity: limit, leak: limit, every: window }),
+  };
+}
+
+/** A policy as the command line reads it, without its algorithm: `limit=10 window=10s`. */
+function policyText(policy: Policy): string {
+  return Object.entries(optionsOf(policy))
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }
 
 /** The settings as the hash of an address. What is as at first is left out. */
@@ -56,8 +85,7 @@ export function settingsOf(hash: string): { readonly settings: Settings; readonl
     try {
       return parse(text);
     } catch (error) {
-      const reason = error instanceof FloodgateError ? error.message : String((error as Error).message);
-      problems.push(visible(`${name}: ${reason}`));
+      problems.push(visible(`${name}: ${(error as Error).message}`));
       return kept;
     }
   };
@@ -123,13 +151,13 @@ export function scenarioPlayed(settings: Settings, given: Readonly<Record<string
   const { scenario, limit, windowMs, seed, sent, edited } = settings;
   const startMs = Math.floor(epochMs / windowMs) * windowMs;
   const times = [...scenarios[scenario].times(limit, windowMs, seed), ...sent].sort((a, b) => a - b).map((ms) => startMs + ms);
-  const policies = given === undefined ? policiesOf(settings) : { ...given, ...edited };
+  const policies = { ...(given ?? policiesFor(limit, windowMs)), ...edited };
   return { policies, times, scale: { startMs, spanMs: windowsShown * windowMs, windowMs, limit: given === undefined ? limit : undefined } };
 }
 
 /** Requests of a log, and those that the person has sent. */
 export function logPlayed(settings: Settings, given: Readonly<Record<string, Policy>> | undefined, requests: readonly number[]): Played {
-  const policies = { ...(given ?? policiesOf(settings)), ...settings.edited };
+  const policies = { ...(given ?? policiesFor(settings.limit, settings.windowMs)), ...settings.edited };
   const windowMs = Object.values(policies)[0]?.spanMs ?? settings.windowMs;
   const [first = 0, last = first] = [requests[0], requests.at(-1)];
   const startMs = Math.floor(first / windowMs) * windowMs;

@@ -1,7 +1,7 @@
 import type { Policy } from "@floodgate/core";
-import { type OptionDescription, toPolicy } from "@floodgate/core/rules";
+import { descriptions, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 import { h, say, visible } from "@floodgate/pages/dom";
-import { describedOptions, optionsOf } from "../../../compare/policy-text.js";
+import { optionsOf } from "../../../compare/policy-text.js";
 import { drawable } from "../model/settings.js";
 
 /** Fields for the numbers of a policy. They come from the algorithm's own description of its options. */
@@ -13,7 +13,7 @@ export interface Editor {
 
 /** @param onChange is called with each valid policy. An invalid one shows an error instead. */
 export function makeEditor(title: string, first: Policy, onChange: (policy: Policy) => void): Editor {
-  const options = describedOptions(first.algorithm);
+  const options: Readonly<Record<string, OptionDescription>> = descriptions[first.algorithm].options;
   const fields = new Map(Object.entries(options).map(([name, option]) => [name, makeField(option)]));
   const error = h("p", { class: "problem", role: "alert" });
   const form = h(

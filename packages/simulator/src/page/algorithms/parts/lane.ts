@@ -13,8 +13,7 @@ export interface Lane {
   readonly element: HTMLElement;
   /** Takes a click or a drag. */
   readonly timeline: HTMLElement;
-  setPolicy(policy: Policy): void;
-  setRequests(times: readonly number[], scale: Scale): void;
+  set(policy: Policy, times: readonly number[], scale: Scale): void;
   draw(): void;
   show(atMs: number): void;
 }
@@ -59,24 +58,19 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
     ),
   );
 
-  const setPolicy = (next: Policy): void => {
-    policy = next;
-    say(numbers, describePolicy(policy));
-    editor.show(policy);
-  };
-  setPolicy(first);
-
   return {
     element,
     timeline,
-    setPolicy,
-    setRequests(times, next) {
-      scale = next;
-      run = new Run(policy, times, next.windowMs);
+    set(nextPolicy, times, nextScale) {
+      policy = nextPolicy;
+      scale = nextScale;
+      run = new Run(policy, times, scale.windowMs);
+      say(numbers, describePolicy(policy));
+      editor.show(policy);
       const all = run.countsAt(Number.POSITIVE_INFINITY);
       marks.setAttribute(
         "aria-label",
-        `${words.title}, all requests: ${all.allowed} allowed, ${all.limited} limited, at most ${all.most} in any ${formatDuration(next.windowMs)}`,
+        `${words.title}, all requests: ${all.allowed} allowed, ${all.limited} limited, at most ${all.most} in any ${formatDuration(scale.windowMs)}`,
       );
     },
     draw: () => fill(marks, ...drawTimeline(run, scale, timeline.clientWidth)),

@@ -1,5 +1,6 @@
 import { fill, h, say, svg } from "@floodgate/pages/dom";
 import { clock, drawRuler, type Scale } from "../draw/timeline.js";
+import type { Player } from "../player.js";
 
 /** Play, pause, speed, send, and the ruler with all requests. It stays in view. */
 export interface Transport {
@@ -11,19 +12,12 @@ export interface Transport {
   draw(): void;
 }
 
-export interface TransportActions {
-  readonly toggle: () => void;
-  readonly restart: () => void;
-  readonly send: () => void;
-  readonly setSpeed: (speed: number) => void;
-}
-
 const speeds = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200, 43_200];
 
 /** The whole timeline takes about so long. */
 const playMs = 18_000;
 
-export function makeTransport(actions: TransportActions): Transport {
+export function makeTransport(player: Player, onSend: () => void): Transport {
   const play = h("button", { type: "button", class: "primary play" }, "Play");
   const restart = h(
     "button",
@@ -47,10 +41,15 @@ export function makeTransport(actions: TransportActions): Transport {
     h("div", { class: "veil" }),
     h("div", { class: "head" }),
   );
-  play.addEventListener("click", actions.toggle);
-  restart.addEventListener("click", actions.restart);
-  send.addEventListener("click", actions.send);
-  speed.addEventListener("change", () => actions.setSpeed(Number(speed.value)));
+  play.addEventListener("click", () => player.toggle());
+  restart.addEventListener("click", () => {
+    player.seek(0);
+    player.play();
+  });
+  send.addEventListener("click", onSend);
+  speed.addEventListener("change", () => {
+    player.speed = Number(speed.value);
+  });
   const element = h(
     "div",
     { class: "transport" },
@@ -78,7 +77,7 @@ export function makeTransport(actions: TransportActions): Transport {
         const best = [...speeds].reverse().find((factor) => next.spanMs / factor >= playMs * 0.75) ?? 1;
         const fitting = speeds.filter((factor) => factor >= best / 10 && factor <= best * 30);
         speed.replaceChildren(...fitting.map((factor) => h("option", { value: factor, selected: factor === best }, `${factor}×`)));
-        actions.setSpeed(best);
+        player.speed = best;
       }
       scale = next;
     },

@@ -4,7 +4,7 @@ import { count, duration, plural } from "@floodgate/pages/format";
 import { type Mounted, mount } from "../../algorithms/mount.js";
 import type { Burst, Choice, Verdict } from "../model.js";
 import { momentOf, timeOf } from "../words.js";
-import { section } from "./section.js";
+import { legend, section } from "./section.js";
 
 const rowHeight = 72;
 const baseline = 42;
@@ -70,21 +70,17 @@ function content(burst: Burst): HTMLElement[] {
     foreign(client, "key"),
     `: ${plural(requests, "request")} in ${duration(steps * stepMs)} from ${momentOf(startMs)} UTC. All algorithms have the rule's limit and rate; each decides as if it were alone.`,
   );
-  const legend = h(
-    "ul",
-    { class: "row legend" },
-    h("li", {}, h("span", { class: "swatch allowed" }), "allowed, above the line"),
-    ...(verdicts.some(({ longestDelayMs }) => longestDelayMs > 0)
-      ? [h("li", {}, h("span", { class: "swatch delayed" }), "allowed after a wait")]
-      : []),
-    h("li", {}, h("span", { class: "swatch limited" }), "limited, below the line"),
-  );
+  const hasDelays = verdicts.some(({ longestDelayMs }) => longestDelayMs > 0);
+  const marks = legend(["allowed", "allowed, above the line"], ...(hasDelays ? [["delayed", "allowed after a wait"] as const] : []), [
+    "limited",
+    "limited, below the line",
+  ]);
   const ticks = h(
     "p",
     { class: "times", "aria-hidden": "true" },
     ...[0, 0.25, 0.5, 0.75, 1].map((part) => h("span", {}, timeOf(startMs + part * steps * stepMs))),
   );
-  return [lead, legend, h("ul", { class: "verdicts" }, ...verdicts.map((verdict) => row(verdict, steps, most))), ticks];
+  return [lead, marks, h("ul", { class: "verdicts" }, ...verdicts.map((verdict) => row(verdict, steps, most))), ticks];
 }
 
 function sumAt({ allowed, delayed, limited }: Verdict, step: number): number {

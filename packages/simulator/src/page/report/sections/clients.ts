@@ -8,10 +8,9 @@ import { section } from "./section.js";
 export function clientsSection(choice: Choice): HTMLElement {
   const rows = h("tbody");
   const peak = h("th", { scope: "col", class: "number" });
-  const headings = ["Client", "Requests", "Limited", ""].map((text, i) =>
-    h("th", { scope: "col", class: i > 0 && i < 3 && "number" }, text),
-  );
-  headings[3]?.append(h("span", { class: "hidden-text" }, "Share limited"));
+  const column = (look: string, words: Node | string): HTMLElement => h("th", { scope: "col", class: look }, words);
+  const share = column("", h("span", { class: "hidden-text" }, "Share limited"));
+  const headings = [column("", "Client"), column("number", "Requests"), column("number", "Limited"), share, peak];
   const whole = section(
     "clients",
     "Heaviest clients",
@@ -23,7 +22,7 @@ export function clientsSection(choice: Choice): HTMLElement {
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of clients" },
-      h("table", {}, h("thead", {}, h("tr", {}, ...headings, peak, h("th", { scope: "col", class: "number" }, "Longest lock-out"))), rows),
+      h("table", {}, h("thead", {}, h("tr", {}, ...headings, column("number", "Longest lock-out"))), rows),
     ),
   );
   choice.follow(() => {

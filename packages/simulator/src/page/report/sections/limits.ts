@@ -93,16 +93,12 @@ export function limitsSection(choice: Choice): HTMLElement {
     say(handle.firstElementChild as Element, count(point.limit));
     handle.style.transform = `translateX(${chart.at(point.limit)}px)`;
     say(limit, text);
-    say(requests, count(point.limited));
-    say(
-      requestShare,
-      ` ${point.limited === 1 ? "request" : "requests"} limited (${percent(point.limited, rule.requests)} of ${count(rule.requests)})`,
-    );
-    say(clients, count(point.clientsLimited));
-    say(
-      clientShare,
-      ` ${point.clientsLimited === 1 ? "client" : "clients"} ever limited (${percent(point.clientsLimited, rule.clients)} of ${count(rule.clients)})`,
-    );
+    const tell = (figure: Element, share: Element, some: number, all: number, thing: string, what: string): void => {
+      say(figure, count(some));
+      say(share, ` ${thing}${some === 1 ? "" : "s"} ${what} (${percent(some, all)} of ${count(all)})`);
+    };
+    tell(requests, requestShare, point.limited, rule.requests, "request", "limited");
+    tell(clients, clientShare, point.clientsLimited, rule.clients, "client", "ever limited");
     say(change, changeText(grid, choice.pointNumber));
     say(code, policyText(grid, point.limit));
     handle.setAttribute("aria-valuemin", String(grid.points[0]?.limit));

@@ -4,6 +4,11 @@ export function section(id: string, heading: string, ...children: readonly (Node
   return h("section", { class: "card", id, "aria-labelledby": `${id}-heading` }, h("h2", { id: `${id}-heading` }, heading), ...children);
 }
 
+/** What the swatches of a chart mean. */
+export function legend(...marks: readonly (readonly [swatch: string, words: Node | string])[]): HTMLElement {
+  return h("ul", { class: "row legend" }, ...marks.map(([swatch, words]) => h("li", {}, h("span", { class: `swatch ${swatch}` }), words)));
+}
+
 export function figure(label: string, value: string, more = ""): HTMLElement {
   const text = more === "" ? undefined : h("span", { class: "quiet" }, more);
   return h(

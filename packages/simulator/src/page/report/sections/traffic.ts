@@ -4,7 +4,7 @@ import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, duration, plural, shortCount } from "@floodgate/pages/format";
 import { type Choice, limitText, type Timeline } from "../model.js";
 import { axisTime, percent, spanOf } from "../words.js";
-import { section } from "./section.js";
+import { legend, section } from "./section.js";
 
 /** Requests over time, and those that the chosen limit limits. */
 export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Timeline): HTMLElement {
@@ -39,13 +39,7 @@ export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Ti
     limited = new Array<number>(requests.length).fill(0);
     const pairs = point?.limitedAt ?? [];
     for (let i = 0; i < pairs.length; i += 2) limited[pairs[i] as number] = pairs[i + 1] as number;
-    chart.show({
-      fromS: startMs / 1000,
-      toS: (startMs + requests.length * stepMs) / 1000,
-      stepS: stepMs / 1000,
-      starts: requests.map((_, i) => (startMs + i * stepMs) / 1000),
-      layers: [requests, limited],
-    });
+    chart.show({ startMs, stepMs, layers: [requests, limited] });
     say(legendLimited, rule?.grid === undefined || point === undefined ? "limited" : `limited by ${limitText(rule.grid, point.limit)}`);
     readOut(undefined);
     table.show(() => ({
@@ -56,12 +50,7 @@ export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Ti
   return section(
     "traffic",
     "Requests over time",
-    h(
-      "ul",
-      { class: "row legend" },
-      h("li", {}, h("span", { class: "swatch allowed" }), "all requests"),
-      h("li", {}, h("span", { class: "swatch limited" }), legendLimited),
-    ),
+    legend(["allowed", "all requests"], ["limited", legendLimited]),
     chart.element,
     readout,
     table.element,

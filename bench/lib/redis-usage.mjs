@@ -1,0 +1,10 @@
+/** What a redis-server has used so far: its CPU time, and the time and number of one command. */
+export async function usageOf(server, command = "evalsha") {
+  const [cpu, stats] = [await server.info("cpu"), await server.info("commandstats")];
+  const stat = (name) => Number(new RegExp(`\\b${name}=(\\d+)`).exec(stats[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
+  return {
+    cpuUs: (Number(cpu.used_cpu_user) + Number(cpu.used_cpu_sys)) * 1e6,
+    commandUs: stat("usec"),
+    commands: stat("calls"),
+  };
+}

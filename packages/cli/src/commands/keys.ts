@@ -1,0 +1,83 @@
+import type { Duration } from "@floodgate/core";
+import type { Limit } from "@floodgate/core/store";
+import { storedKey } from "@floodgate/store-redis";
+import type { Command } from "commander";
+import type { Io } from "../io.js";
+import { readKeyState, undefinedIfForeign } from "../key-state.js";
+import { durationOption, examples, requiredOption } from "../options.js";
+import { foreignText, keyStateJson, keyStateText, leasedText } from "../output/status.js";
+import { json } from "../output/terminal.js";
+import { leasedOf } from "../stored-keys.js";
+import { type Target, type TargetOptions, targetOptions, withTarget } from "../target.js";
+
+interface BlockOptions extends TargetOptions {
+  readonly for: Duration;
+}
+
+/** Who acts, in events. */
+const by = "floodgate CLI";
+
+/** Adds the commands that show and change the state of a key. */
+export function addKeyCommands(program: Command, io: Io): void {
+  const status = program
+    .command("status")
+    .description("Show what a key has used of a limit, when it may continue, and whether it is banned.");
+  examples(
+    targetOptions(status),
+    "status --rule posts --key 42 --redis redis://127.0.0.1:6379",
+    "status --rule login --key 203.0.113.9 --key ann --file limits.yaml --redis redis://127.0.0.1:6379",
+  ).action((options: TargetOptions) => show(io, options));
+
+  const reset = program
+    .command("reset")
+    .description("Delete what a key has used of a limit, under every plan, and lift its ban. Shows the state before and after.");
+  examples(
+    targetOptions(reset),
+    "reset --rule posts --key 42 --redis redis://127.0.0.1:6379",
+    "reset --rule per-ip --key 2001:db8::1 --redis redis://127.0.0.1:6379",
+  ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.reset(key, { by })));
+
+  const block = program
+    .command("block")
+    .description(
+      "Reject every request of a key under a rule for a time. A reset does not lift the block. Shows the state before and after.",
+    );
+  requiredOption(block, "--for <duration>", "how long: 15m, 1h, 7d", durationOption);
+  examples(
+    targetOptions(block),
+    "block --rule posts --key 42 --for 1h --redis redis://127.0.0.1:6379",
+    "block --rule per-ip --key 2001:db8::1 --for 7d --redis redis://127.0.0.1:6379",
+  ).action((options: BlockOptions) => change(io, options, ({ limiter, key }) => limiter.block(key, options.for, { by })));
+
+  const unblock = program
+    .command("unblock")
+    .description("Lift the block and the ban of a key. What the key has used stays. Shows the state before and after.");
+  examples(targetOptions(unblock), "unblock --rule posts --key 42 --redis redis://127.0.0.1:6379").action((options: TargetOptions) =>
+    change(io, options, ({ limiter, key }) => limiter.unblock(key, { by })),
+  );
+}
+
+function show(io: Io, options: TargetOptions): Promise<void> {
+  return withTarget(io, options, async (target, redis) => {
+    const state = await readKeyState(target, options.plan);
+    const leased = await leasedOf(redis, storedKey(options.prefix, target.keyText, target.rule.fixed as Limit));
+    if (options.json === true) io.out(json({ ...keyStateJson(target, state), leased: leased ?? null }));
+    else io.out(keyStateText(io, target, state) + leasedText(leased));
+  });
+}
+
+/** Changes the state of a key, and shows it before and after. */
+function change(io: Io, options: TargetOptions, make: (target: Target) => unknown): Promise<void> {
+  return withTarget(io, options, async (target) => {
+    // Reset must delete a foreign value rather than fail.
+    const before = await readKeyState(target, options.plan).catch(undefinedIfForeign);
+    await make(target);
+    const after = await readKeyState(target, options.plan);
+    if (options.json === true) {
+      io.out(json({ before: before === undefined ? null : keyStateJson(target, before), after: keyStateJson(target, after) }));
+    } else {
+      const was = before === undefined ? foreignText(io, target) : keyStateText(io, target, before);
+      io.out(`Before: ${was}\nAfter: ${keyStateText(io, target, after)}`);
+    }
+  });
+}

@@ -1,0 +1,93 @@
+import { activeListener, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
+import type { DatabaseDriver, DecideAgain, Loaded, Promised, Swap, Swapped } from "./driver.js";
+import type { Answered, Step } from "./step.js";
+
+/** How many merged calls may be in flight. With fewer, each carries more, and the next waits longer. */
+const mostMerged = 4;
+
+/**
+ * The calls of the driver. If it has `swapMany`, calls of one moment are one. On Workers each goes alone, because it must end with its own
+ * request.
+ */
+export class DriverCalls implements Answered {
+  answeredMs: number = Number.NEGATIVE_INFINITY;
+  roundTripMs = 0;
+  readonly serverClock: ServerClock = new ServerClock();
+  readonly merges: boolean;
+  readonly load: (keys: readonly string[], steps: readonly Step[]) => Promise<Loaded>;
+  readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[]) => Promise<Swapped>;
+  /** The steps of each call in flight. */
+  readonly #inFlight = new Set<readonly Step[]>();
+
+  constructor(driver: DatabaseDriver) {
+    const { swapMany } = driver;
+    this.merges = swapMany !== undefined && driver.shardOf === undefined && !workEndsWithRequest;
+    const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#tell(steps, () => driver.load(keys));
+    const swap: DriverCalls["swap"] = ({ changes, valid, decideAgain }, steps) =>
+      this.#tell(steps, () => driver.swap(changes, valid, decideAgain));
+    if (swapMany === undefined || !this.merges) {
+      this.load = load;
+      this.swap = swap;
+      return;
+    }
+    this.load = merged(async (questions, steps) => {
+      const { nowMs, rows } = await load(questions.flat(), steps);
+      let next = 0;
+      return questions.map(({ length }) => {
+        next += length;
+        return { nowMs, rows: rows.slice(next - length, next) };
+      });
+    });
+    this.swap = merged(async (swaps, steps) =>
+      swaps.length === 1 ? [await swap(swaps[0] as (typeof swaps)[0], steps)] : this.#tell(steps, () => swapMany.call(driver, swaps)),
+    );
+  }
+
+  /** Whether new steps are to wait, so that they share the next call. A call counts until a step of it expires: it may never be answered. */
+  get areMany(): boolean {
+    if (!this.merges || this.#inFlight.size < mostMerged) return false;
+    for (const steps of this.#inFlight) if (steps.some(({ settled }) => settled)) this.#inFlight.delete(steps);
+    return this.#inFlight.size >= mostMerged;
+  }
+
+  /** Asks the driver, learns from the answer, and tells observers of the round trip. */
+  async #tell<T extends Loaded | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
+    const sentMs = performance.now();
+    let ok = false;
+    this.#inFlight.add(steps);
+    try {
+      const answer = await ask();
+      ok = true;
+      const receivedMs = performance.now();
+      const { nowMs } = ("nowMs" in answer ? answer : answer[0]) as Loaded;
+      this.answeredMs = receivedMs;
+      this.roundTripMs = receivedMs - sentMs;
+      this.serverClock.learn(nowMs, sentMs, receivedMs);
+      return answer;
+    } finally {
+      this.#inFlight.delete(steps);
+      activeListener()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - sentMs, ok });
+    }
+  }
+}
+
+/** Asks all questions of one moment together. */
+function merged<Q, A>(
+  ask: (questions: readonly Q[], steps: readonly Step[]) => Promise<readonly A[]>,
+): (question: Q, steps: readonly Step[]) => Promise<A> {
+  let next: { readonly questions: Q[]; readonly steps: Step[]; readonly answers: Promise<readonly A[]> } | undefined;
+  return async (question, steps) => {
+    if (next === undefined) {
+      const questions: Q[] = [];
+      const all: Step[] = [];
+      const answers = Promise.resolve().then(() => {
+        next = undefined;
+        return ask(questions, all);
+      });
+      next = { questions, steps: all, answers };
+    }
+    const place = next.questions.push(question) - 1;
+    for (const step of steps) next.steps.push(step);
+    return (await next.answers)[place] as A;
+  };
+}
