@@ -22,7 +22,7 @@ export function createApp() {
       rules: [
         { name: "per-client", key: "ip", policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }) },
         // Shadow mode: this rule counts and reports. It rejects nobody.
-        { name: "stricter", key: "ip", policy: slidingWindowCounter({ limit: 60, window: "1m" }), mode: "shadow" },
+        { name: "stricter", key: "ip", policy: slidingWindowCounter({ limit: 30, window: "1m" }), mode: "shadow" },
         {
           name: "login",
           match: { method: "POST", path: "/login" },

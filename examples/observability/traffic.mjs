@@ -15,7 +15,7 @@ export function startTraffic(url) {
 
   const timers = [
     // Five visitors who stay below their limits.
-    repeat(1000, () => times(5, (i) => ask(`198.51.100.${i + 1}`))),
+    repeat(3000, () => times(5, (i) => ask(`198.51.100.${i + 1}`))),
     // A client that sends more at once than its bucket holds.
     repeat(15_000, () => times(80, () => ask("198.51.100.77"))),
     // Reports, which wait in a queue.

@@ -31,11 +31,20 @@ function start(name: string, limit: number, hold: string, runs: number): ChildPr
   return worker;
 }
 
+/** Kills processes, and waits until Redis has run what they had sent: a later command finds nothing of theirs on its way. */
+async function kill(...killed: ChildProcess[]): Promise<void> {
+  const names = killed.map(({ spawnargs }) => `name=process-${spawnargs[2]} `);
+  expect(killed.map(({ exitCode }) => exitCode)).toEqual(killed.map(() => null));
+  for (const worker of killed) worker.kill("SIGKILL");
+  const connections = async (): Promise<unknown> => redis.client("LIST");
+  await expect.poll(connections, { timeout: 10_000 }).not.toSatisfy((list: string) => names.some((name) => list.includes(name)));
+}
+
 const most = async (): Promise<number> => Number(await redis.get("most"));
 
 async function untilMost(limit: number): Promise<number> {
   const fromMs = Date.now();
-  while ((await most()) < limit) await wait(10);
+  await expect.poll(most, { interval: 10, timeout: 30_000 }).toBeGreaterThanOrEqual(limit);
   return Date.now() - fromMs;
 }
 
@@ -54,15 +63,14 @@ it("processes that are killed in mid-work: never more than the limit, and their 
     const others = ["one", "two"].map((name) => start(name, 3, "1s", 0));
     await untilMost(3);
     await wait(20 * run);
-    victim.kill("SIGKILL");
-    await once(victim, "exit");
+    await kill(victim);
     // Its work has stopped, and its slots are still taken.
     await redis.hdel("running", "victim");
     await redis.del("most");
     expect(await untilMost(3)).toBeLessThan(2000);
     await wait(100);
     expect(await most()).toBe(3);
-    for (const worker of others) worker.kill("SIGKILL");
+    await kill(...others);
   }
 });
 

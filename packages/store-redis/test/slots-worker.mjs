@@ -4,7 +4,7 @@ import { redisStore } from "@floodgate/store-redis";
 import { Redis } from "ioredis";
 
 const [, , name, port, limit, hold, runs] = process.argv;
-const redis = new Redis(Number(port));
+const redis = new Redis(Number(port), { connectionName: `process-${name}` });
 redis.on("error", () => undefined);
 const store = redisStore(redis, { prefix: "slots" });
 const policy = concurrency({ limit: Number(limit), hold });
