@@ -1,8 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import { type NodeAnswer, nodeMiddleware, RateLimit, type RateLimitControls, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { showDecision } from "./prototype.js";
-import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
+import { type ExpressMessage, type ExpressRequest, expressReader, showDecision } from "./request.js";
 
 /** The used part of a response. */
 export type ExpressResponse = NodeAnswer;

@@ -1,6 +1,13 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
-import { forgeableClientIp, nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
-import { prototypeOf } from "./prototype.js";
+import {
+  checkDecisionName,
+  decisionOf,
+  forgeableClientIp,
+  nodeHeader,
+  parsedPath,
+  type RequestReader,
+  trustsEveryAddress,
+} from "@floodgate/core/adapter";
 
 declare global {
   namespace Express {
@@ -80,7 +87,8 @@ export const expressReader: RequestReader<ExpressRequest> = {
 
 /** Whether `req.ip` is Express's own. */
 function isOwnIp(request: ExpressRequest): boolean {
-  return prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip");
+  const prototype = Object.getPrototypeOf(request) === last?.of ? (last as Prototype) : prototypeOf(request);
+  return prototype.hasOwnIp && !Object.hasOwn(request, "ip");
 }
 
 /** Whether @fastify/express has replaced `req.ip` and `req.ips`. Express's own setting has no effect then. */
@@ -91,4 +99,63 @@ function isInFastify(request: ExpressRequest): boolean {
 function settingText(trust: unknown): string {
   if (typeof trust === "function") return "a function that trusts everyone";
   return typeof trust === "boolean" || typeof trust === "number" ? `${trust}` : `${JSON.stringify(trust)}, which is everyone`;
+}
+
+/** What we know about the prototype of an app's requests. */
+interface Prototype {
+  readonly of: object;
+  /** The prototype where Express defines `req.ip`. Decisions are defined there too. */
+  readonly owner: object;
+  /** Whether `req.ip` is Express's own. An app may replace it. */
+  readonly hasOwnIp: boolean;
+}
+
+const prototypes = new WeakMap<object, Prototype>();
+/** The last one, because most processes have one app. */
+let last: Prototype | undefined;
+
+/** Inspects a request's prototype, once per prototype. Other objects, such as mocks in tests, are inspected each time. */
+function prototypeOf(request: object): Prototype {
+  const prototype: object = Object.getPrototypeOf(request);
+  let known = prototypes.get(prototype);
+  if (known === undefined) {
+    let owner: object | null = prototype;
+    while (owner !== null && !Object.hasOwn(owner, "ip")) owner = Object.getPrototypeOf(owner);
+    if (owner === null) return { of: prototype, owner: request, hasOwnIp: false };
+    const ip = Object.getOwnPropertyDescriptor(owner, "ip")?.get;
+    known = { of: prototype, owner, hasOwnIp: Object.hasOwn(owner, "ips") && ip?.name === "ip" };
+    prototypes.set(prototype, known);
+  }
+  last = known;
+  return known;
+}
+
+/** The getters of decisions. All apps of one Express share them. */
+const getters = new WeakSet<object>();
+
+/**
+ * Defines `req.rateLimit` (or another `decisionName`) as a getter on Express's request prototype, like `req.ip`, so it costs nothing per
+ * request.
+ * @returns the prototype of requests that have the getter now. Undefined if only this object has it.
+ * @throws FloodgateError if requests already have a property of that name.
+ */
+export function showDecision(request: object, name: string): object | undefined {
+  const { owner } = prototypeOf(request);
+  const known = Object.getOwnPropertyDescriptor(owner, name)?.get;
+  if (known === undefined || !getters.has(known)) {
+    checkDecisionName(owner, name);
+    if (!(name in owner)) define(owner, name);
+  }
+  return owner === request ? undefined : Object.getPrototypeOf(request);
+}
+
+function define(owner: object, name: string): void {
+  function get(this: object): unknown {
+    return decisionOf(this, name);
+  }
+  function set(this: object, value: unknown): void {
+    Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value });
+  }
+  getters.add(get);
+  Object.defineProperty(owner, name, { configurable: true, get, set });
 }

@@ -66,7 +66,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     );
   }
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
-  return new TableStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
+  const clock = options.clock === undefined ? undefined : wholeMsClock("memoryStore", options.clock);
+  return new TableStore(maxKeys, clock, options.onEvent);
 }
 
 /** A store in this process, which answers at once. */
@@ -86,7 +87,8 @@ const begins: typeof beganState = beganState;
 export class TableStore implements MemoryStore {
   readonly mode = "sync";
   evictions = 0;
-  readonly #clock: Clock;
+  /** Undefined for `Date.now`, which is read without another call. */
+  readonly #clock: Clock | undefined;
   readonly #table: KeyTable;
   readonly #keyspaces: Keyspaces;
   readonly #slots: Slots;
@@ -107,7 +109,7 @@ export class TableStore implements MemoryStore {
   /** Evictions of the current step, which the listener has not received yet. */
   readonly #untold: EvictionEvent[] = [];
 
-  constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
+  constructor(maxKeys: number, clock: Clock | undefined, onEvent: EventListener | undefined) {
     this.#clock = clock;
     this.#onEvent = listenerOf(onEvent);
     this.#table = new KeyTable(maxKeys, (name, key) => {
@@ -123,7 +125,7 @@ export class TableStore implements MemoryStore {
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
-    const nowMs = this.#clock();
+    const nowMs = this.#clock === undefined ? Date.now() : this.#clock();
     if (key === this.#lastKey && limit === this.#lastLimit && this.#lastDeleted === this.#slots.deleted) {
       const page = this.#lastPage as Page;
       const decision = limit.algorithm.decide(limit, page.cells, this.#lastAt, nowMs, cost, true);
@@ -147,7 +149,7 @@ export class TableStore implements MemoryStore {
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {
-    const nowMs = this.#clock();
+    const nowMs = this.#now();
     const decisions: Decision[] = [];
     const { length } = checks;
     if (this.#slots.size + length > this.#table.maxKeys) this.#withdraw(checks);
@@ -179,11 +181,11 @@ export class TableStore implements MemoryStore {
 
   peek(limit: Limit, key: string): Decision {
     const keyspace = this.#keyspace(limit);
-    return this.#decide(keyspace, limit, key, keyspace.slots.of(key).get(key), 1, this.#clock(), false);
+    return this.#decide(keyspace, limit, key, keyspace.slots.of(key).get(key), 1, this.#now(), false);
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
-    const nowMs = this.#clock();
+    const nowMs = this.#now();
     const keyspace = this.#keyspace(limit);
     let slot = keyspace.slots.of(key).get(key);
     let units: number;
@@ -206,7 +208,7 @@ export class TableStore implements MemoryStore {
   }
 
   renew(limit: Limit, key: string, charge: Charge): Decision {
-    const nowMs = this.#clock();
+    const nowMs = this.#now();
     const keyspace = this.#keyspace(limit);
     const found = keyspace.slots.of(key).get(key);
     if (found === undefined)
@@ -227,11 +229,11 @@ export class TableStore implements MemoryStore {
     const slot = keyspace.blocks?.slots.of(key).get(key);
     if (slot === undefined) return;
     liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
-    this.#table.look(slot, this.#clock());
+    this.#table.look(slot, this.#now());
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
-    const nowMs = this.#clock();
+    const nowMs = this.#now();
     this.#lastLimit = undefined;
     const blocks = this.#keyspaces.blocks.get(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
     const slot = blocks.slots.of(key).get(key);
@@ -257,7 +259,11 @@ export class TableStore implements MemoryStore {
     const blocksSlot = this.#keyspaces.blocks.get(limit.name)?.slots.of(key).get(key);
     const [cells, at] = this.#stateAt(slot) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
     const [blocks, blocksAt] = this.#stateAt(blocksSlot) ?? [];
-    return inspectIn(limit, cells, at, this.#clock(), blocks, blocksAt);
+    return inspectIn(limit, cells, at, this.#now(), blocks, blocksAt);
+  }
+
+  #now(): number {
+    return this.#clock === undefined ? Date.now() : this.#clock();
   }
 
   #stateAt(slot: number | undefined): [cells: Cells, at: number] | undefined {

@@ -159,7 +159,10 @@ export interface HeaderTarget {
 /** Sets headers on Node's response. List items are appended to those of an earlier middleware. Does nothing once headers are sent. */
 export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
   if (response.headersSent) return;
-  for (const { name, value, list } of headers) response.setHeader(name, list ? listed(response.getHeader(name), value) : value);
+  for (const { name, value, list } of headers) {
+    const before = list ? response.getHeader(name) : undefined;
+    response.setHeader(name, before === undefined ? value : listed(before, value));
+  }
 }
 
 /** The value of a list header: the items of earlier middlewares, then those of this one. */
