@@ -20,7 +20,8 @@ export { encodeKey } from "./limits/key.js";
 // The algorithms, which work on cells of state
 export type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
-export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
+export { algorithmOf, heldPolicy } from "./algorithms/registry.js";
+export { allAlgorithms } from "./algorithms/all.js";
 
 export type { FixedWindowPolicy } from "./algorithms/fixed-window.js";
 export type { SlidingWindowLogPolicy } from "./algorithms/sliding-window-log.js";

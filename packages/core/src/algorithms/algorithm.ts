@@ -211,6 +211,18 @@ export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   readonly algorithmOf?: (policy: P) => Algorithm<P>;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: each algorithm has its own policies and options
+type AnyDefinition = AlgorithmDefinition<any, any>;
+
+/** By their names in a rules file. A bundle leaves out the modules of algorithms whose factories an app does not import. */
+export const loadedAlgorithms: Map<string, AnyDefinition> = new Map();
+
+/** Called by the module of each algorithm. */
+export function register<Definition extends AnyDefinition>(name: string, definition: Definition): Definition {
+  loadedAlgorithms.set(name, definition);
+  return definition;
+}
+
 /** The fields of every policy. */
 export interface PolicyBase {
   /** The largest cost that could ever pass. */

@@ -1,7 +1,7 @@
 import { conflict, shown, wrongOption } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { Calendar, type CalendarUnit, calendarUnits, type Edges, type Weekday, weekdays } from "./calendar.js";
 import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
 
@@ -171,7 +171,7 @@ function isOver({ spanMs }: CalendarWindowPolicy, start: number, end: number, co
   return count === 0 || nowMs >= end || start - nowMs > spanMs || end - start > 2 * spanMs;
 }
 
-export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy, CalendarWindowOptions> = {
+export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy, CalendarWindowOptions> = register("calendar-window", {
   numbers: ["limit"],
   make: calendarWindow,
   optionsOf: ({ limit, per, timeZone, startsOn }) => ({
@@ -187,7 +187,7 @@ export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy,
     return `${limit} per ${per}${first} in ${timeZone}`;
   },
   algorithms: [algorithm],
-};
+});
 
 function isUsual(startsOn: CalendarWindowPolicy["startsOn"]): boolean {
   return startsOn === undefined || startsOn === "monday" || startsOn === 1;

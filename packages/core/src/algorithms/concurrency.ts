@@ -9,6 +9,7 @@ import {
   emptyView,
   type Limit,
   type PolicyBase,
+  register,
 } from "./algorithm.js";
 import { MadeDecision } from "./decision.js";
 import {
@@ -128,11 +129,11 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   },
 };
 
-export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, ConcurrencyOptions> = {
+export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, ConcurrencyOptions> = register("concurrency", {
   numbers: ["limit", "hold"],
   make: concurrency,
   optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
   share: ({ limit, holdMs }, part) => concurrency({ limit: part(limit), hold: durationText(holdMs) }),
   describe: ({ limit, holdMs }) => `${limit} at once, held for ${formatDuration(holdMs)}`,
   algorithms: [algorithm],
-};
+});

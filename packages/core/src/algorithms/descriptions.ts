@@ -1,6 +1,6 @@
 import { calendarUnits, weekdays } from "./calendar.js";
 import { mostHeld } from "./held-units.js";
-import type { algorithms } from "./registry.js";
+import type { Algorithms } from "./registry.js";
 
 /** Describes one option of a policy, for rules files, their schema and the docs. */
 export interface OptionDescription {
@@ -37,8 +37,6 @@ const capacityOption: OptionDescription = {
 };
 
 const everyOption: OptionDescription = { type: "duration", example: "1s", description: "The period of `refill` or `leak`." };
-
-type Algorithms = typeof algorithms;
 
 /** Every algorithm in words, apart from the code that decides: apps that only decide do not carry them. */
 export const descriptions: {

@@ -8,6 +8,7 @@ import {
   emptyView,
   type Limit,
   type PolicyBase,
+  register,
   type WindowsView,
 } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
@@ -133,11 +134,11 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
   },
 };
 
-export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, FixedWindowOptions> = {
+export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, FixedWindowOptions> = register("fixed-window", {
   numbers: ["limit", "window"],
   make: fixedWindow,
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
   share: ({ limit, windowMs }, part) => fixedWindow({ limit: part(limit), window: durationText(windowMs) }),
   describe: ({ limit, windowMs }) => `${limit} per ${formatDuration(windowMs)}`,
   algorithms: [algorithm],
-};
+});

@@ -1,6 +1,6 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import type { AlgorithmDefinition, PolicyBase } from "./algorithm.js";
+import { type AlgorithmDefinition, type PolicyBase, register } from "./algorithm.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
 
 /** The generic cell rate algorithm: an even pace with room for a burst. */
@@ -48,7 +48,7 @@ export function gcra(options: GcraOptions): GcraPolicy {
   return policy;
 }
 
-export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = {
+export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = register("gcra", {
   numbers: ["limit", "window", "burst"],
   make: gcra,
   optionsOf(policy) {
@@ -58,4 +58,4 @@ export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = {
   share: ({ limit, windowMs, burst }, part, processes) => gcra({ limit, window: durationText(windowMs * processes), burst: part(burst) }),
   describe: ({ limit, windowMs, burst }) => `${limit} per ${formatDuration(windowMs)}${burst === limit ? "" : ` and ${burst} at once`}`,
   algorithms: [smoothBucket],
-};
+});

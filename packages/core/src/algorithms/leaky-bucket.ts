@@ -1,7 +1,7 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 import {
@@ -150,7 +150,7 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
   },
 };
 
-export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = {
+export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = register("leaky-bucket", {
   numbers: ["capacity", "leak", "every", "maxDelayMs"],
   make: leakyBucket,
   optionsOf,
@@ -161,7 +161,7 @@ export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, Leaky
     return `${leak} every ${formatDuration(everyMs)} from a queue of ${capacity}${maxWait}`;
   },
   algorithms: [algorithm],
-};
+});
 
 function optionsOf({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): LeakyBucketOptions {
   const queue = { capacity, leak, every: durationText(everyMs) };

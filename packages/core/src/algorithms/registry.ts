@@ -1,19 +1,19 @@
 import { conflict, FloodgateError, inside, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
-import { calendarWindowDefinition } from "./calendar-window.js";
-import { concurrencyDefinition } from "./concurrency.js";
-import { fixedWindowDefinition } from "./fixed-window.js";
-import { gcraDefinition } from "./gcra.js";
-import { leakyBucketDefinition } from "./leaky-bucket.js";
-import { slidingWindowCounterDefinition } from "./sliding-window-counter.js";
-import { slidingWindowLogDefinition } from "./sliding-window-log.js";
-import { tokenBucketDefinition } from "./token-bucket.js";
+import { type Algorithm, type AlgorithmDefinition, loadedAlgorithms } from "./algorithm.js";
+import type { calendarWindowDefinition } from "./calendar-window.js";
+import type { concurrencyDefinition } from "./concurrency.js";
+import type { fixedWindowDefinition } from "./fixed-window.js";
+import type { gcraDefinition } from "./gcra.js";
+import type { leakyBucketDefinition } from "./leaky-bucket.js";
+import type { slidingWindowCounterDefinition } from "./sliding-window-counter.js";
+import type { slidingWindowLogDefinition } from "./sliding-window-log.js";
+import type { tokenBucketDefinition } from "./token-bucket.js";
 import { withHolds } from "./with-holds.js";
 
 /** All algorithms, by their names in a rules file. */
-export const algorithms: {
+export interface Algorithms {
   readonly "fixed-window": typeof fixedWindowDefinition;
   readonly "sliding-window-log": typeof slidingWindowLogDefinition;
   readonly "sliding-window-counter": typeof slidingWindowCounterDefinition;
@@ -22,18 +22,7 @@ export const algorithms: {
   readonly gcra: typeof gcraDefinition;
   readonly "calendar-window": typeof calendarWindowDefinition;
   readonly concurrency: typeof concurrencyDefinition;
-} = {
-  "fixed-window": fixedWindowDefinition,
-  "sliding-window-log": slidingWindowLogDefinition,
-  "sliding-window-counter": slidingWindowCounterDefinition,
-  "token-bucket": tokenBucketDefinition,
-  "leaky-bucket": leakyBucketDefinition,
-  gcra: gcraDefinition,
-  "calendar-window": calendarWindowDefinition,
-  concurrency: concurrencyDefinition,
-};
-
-type Algorithms = typeof algorithms;
+}
 
 export type AlgorithmName = keyof Algorithms;
 
@@ -45,8 +34,27 @@ export type PolicyOptions = { [Name in AlgorithmName]: { algorithm: Name } & Par
 
 type AnyOptions = Record<string, unknown>;
 
+const names: readonly AlgorithmName[] = Object.keys({
+  "fixed-window": 0,
+  "sliding-window-log": 0,
+  "sliding-window-counter": 0,
+  "token-bucket": 0,
+  "leaky-bucket": 0,
+  gcra: 0,
+  "calendar-window": 0,
+  concurrency: 0,
+} satisfies Record<AlgorithmName, 0>) as AlgorithmName[];
+
+const factoryOf = (algorithm: string): string => algorithm.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
+/** @throws FloodgateError `FLOODGATE_UNKNOWN_ALGORITHM` if a bundle has left the algorithm out. */
 export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): AlgorithmDefinition<Policy, AnyOptions> {
-  return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
+  const definition = loadedAlgorithms.get(algorithm);
+  if (definition !== undefined) return definition;
+  throw new FloodgateError(
+    "FLOODGATE_UNKNOWN_ALGORITHM",
+    `policy: the algorithm ${shown(algorithm)} is not in this bundle, because nothing imports ${factoryOf(algorithm)}. Write policy: ${factoryOf(algorithm)}({ ... }).`,
+  );
 }
 
 /** The policies that were converted, by what they were made of. */
@@ -54,9 +62,10 @@ const converted = new WeakMap<object, Policy>();
 
 /**
  * Converts a value to a policy: a policy that a factory made, or its options with the name of the algorithm.
+ * @param all the algorithms that it may name. Default: those that are loaded.
  * @throws FloodgateError `FLOODGATE_NO_POLICY` if the value is neither, `FLOODGATE_UNKNOWN_ALGORITHM`, or the error of an invalid option.
  */
-export function toPolicy(where: string, value: unknown): Policy {
+export function toPolicy(where: string, value: unknown, all?: Algorithms): Policy {
   const uncalled = factoryName(value);
   if (uncalled !== undefined) {
     throw new FloodgateError(
@@ -72,15 +81,15 @@ export function toPolicy(where: string, value: unknown): Policy {
   }
   const known = converted.get(value);
   if (known !== undefined) return known;
-  const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
+  const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown }, all);
   converted.set(value, policy);
   return policy;
 }
 
 /** The name of a policy factory; undefined for anything else. */
 export function factoryName(value: unknown): string | undefined {
-  const algorithm = Object.entries(algorithms).find(([, { make }]) => make === value)?.[0];
-  return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  for (const [algorithm, { make }] of loadedAlgorithms) if (make === value) return factoryOf(algorithm);
+  return undefined;
 }
 
 /** Only factories make frozen objects with a span. */
@@ -88,11 +97,14 @@ function isPolicy(value: object): value is Policy {
   return Object.isFrozen(value) && "spanMs" in value && "algorithm" in value;
 }
 
-function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
-  const names = Object.keys(algorithms) as AlgorithmName[];
+function fromOptions(where: string, options: { algorithm?: unknown }, all: Algorithms | undefined): Policy {
   const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
   const { algorithm: _, ...rest } = options;
-  return inside([], () => definitionOf({ algorithm }).make(rest), where);
+  return inside(
+    [],
+    () => ((all?.[algorithm] as ReturnType<typeof definitionOf> | undefined) ?? definitionOf({ algorithm })).make(rest),
+    where,
+  );
 }
 
 /** The pure functions that decide a policy. */
@@ -124,12 +136,6 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
   }
   const ofPolicy = getOrMake(held, policy, () => new Map<number, Policy>());
   return getOrMake(ofPolicy, holdMs, () => Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` }));
-}
-
-/** All algorithms that decide policies, each once. */
-export function allAlgorithms(): Algorithm<Policy>[] {
-  const names = Object.keys(algorithms) as AlgorithmName[];
-  return [...new Set(names.flatMap((algorithm) => definitionOf({ algorithm }).algorithms))];
 }
 
 /** The options that make the same policy, without those that have their default. */

@@ -10,6 +10,7 @@ import {
   emptyView,
   type Limit,
   type PolicyBase,
+  register,
   type WindowView,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
@@ -306,13 +307,16 @@ function wait(
   return (ahead + 1) * bucketMs - rest;
 }
 
-export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCounterPolicy, SlidingWindowCounterOptions> = {
-  numbers: ["limit", "window", "buckets"],
-  make: slidingWindowCounter,
-  optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
-  share: ({ limit, windowMs, buckets, strict }, part) =>
-    slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets, strict }),
-  describe: ({ limit, windowMs, buckets, strict }) =>
-    `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}${strict ? ", strict" : ""}`,
-  algorithms: [algorithm],
-};
+export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCounterPolicy, SlidingWindowCounterOptions> = register(
+  "sliding-window-counter",
+  {
+    numbers: ["limit", "window", "buckets"],
+    make: slidingWindowCounter,
+    optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
+    share: ({ limit, windowMs, buckets, strict }, part) =>
+      slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets, strict }),
+    describe: ({ limit, windowMs, buckets, strict }) =>
+      `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}${strict ? ", strict" : ""}`,
+    algorithms: [algorithm],
+  },
+);

@@ -8,6 +8,7 @@ import {
   type LoggedUnits,
   mostLoggedTimes,
   type PolicyBase,
+  register,
 } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
@@ -243,13 +244,16 @@ function append(cells: Cells, at: number, from: number, to: number, base: number
   return last + 1;
 }
 
-export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPolicy, SlidingWindowLogOptions> = {
-  numbers: ["limit", "window"],
-  make: slidingWindowLog,
-  optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
-  share: ({ limit, windowMs, countRejected }, part) =>
-    slidingWindowLog({ limit: part(limit), window: durationText(windowMs), countRejected }),
-  describe: ({ limit, windowMs, countRejected }) =>
-    `${limit} per ${formatDuration(windowMs)}${countRejected ? " including rejected requests" : ""}`,
-  algorithms: [algorithm],
-};
+export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPolicy, SlidingWindowLogOptions> = register(
+  "sliding-window-log",
+  {
+    numbers: ["limit", "window"],
+    make: slidingWindowLog,
+    optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
+    share: ({ limit, windowMs, countRejected }, part) =>
+      slidingWindowLog({ limit: part(limit), window: durationText(windowMs), countRejected }),
+    describe: ({ limit, windowMs, countRejected }) =>
+      `${limit} per ${formatDuration(windowMs)}${countRejected ? " including rejected requests" : ""}`,
+    algorithms: [algorithm],
+  },
+);

@@ -1,6 +1,6 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
@@ -178,7 +178,7 @@ function keep(cells: Cells, at: number, tokens: number, last: number, capacity: 
   cells[at + REFILL] = refill;
 }
 
-export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, TokenBucketOptions> = {
+export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, TokenBucketOptions> = register("token-bucket", {
   numbers: ["capacity", "refill", "every"],
   make: tokenBucket,
   optionsOf: ({ capacity, refill, everyMs, style }) => ({ capacity, refill, every: durationText(everyMs), style }),
@@ -192,4 +192,4 @@ export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, Token
     `${refill} every ${formatDuration(everyMs)}${style === "interval" ? " in steps" : ""} and ${capacity} at once`,
   algorithms: [smoothBucket, intervalBucket],
   algorithmOf: ({ style }) => (style === "interval" ? intervalBucket : smoothBucket),
-};
+});

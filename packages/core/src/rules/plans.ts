@@ -1,4 +1,5 @@
 import { definitionOf, factoryName, optionsOf, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
+import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Limit } from "../decide/decision.js";
 import type { Key } from "../limits/key.js";
 import type { Duration } from "../support/duration.js";
@@ -76,7 +77,7 @@ export function policyOption<Req>(
       `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
     );
   }
-  return toPolicy(where, { algorithm: "sliding-window-counter", limit, window });
+  return inside([], () => slidingWindowCounter({ limit, window }), where);
 }
 
 /** Gives one key of a rule another plan for a time. */

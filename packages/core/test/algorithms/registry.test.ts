@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, test } from "vitest";
+import { algorithms, allAlgorithms } from "../../src/algorithms/all.js";
 import { descriptions, type OptionDescription } from "../../src/algorithms/descriptions.js";
-import { algorithms, allAlgorithms } from "../../src/algorithms/registry.js";
 import * as index from "../../src/index.js";
 
 const folder = join(__dirname, "..", "..", "src", "algorithms");
