@@ -41,7 +41,7 @@ export function ignoresAllowed(onEvent: EventListener): EventListener {
   return onEvent;
 }
 
-/** False for a listener of `heard` that was marked, while nobody observes. */
+/** False for a listener that `ignoresAllowed` has marked, while nobody observes. */
 export function hearsAllowed(listener: EventListener): boolean {
   return !hasTroubleOnly || !troubleOnly.has(listener);
 }
