@@ -3,6 +3,7 @@ import type { EventListener } from "@floodgate/core";
 import { asCharge, type Charge, type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import {
+  addToRuns,
   type Batch,
   type Call,
   checkPort,
@@ -10,7 +11,7 @@ import {
   machineMs,
   type Port,
   post,
-  type Results,
+  type Run,
   readLimit,
   storeName,
   writeDecision,
@@ -98,10 +99,17 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     return made === undefined ? null : writeDecision(made);
   }
 
+  function consume(limit: Limit, key: string, cost: number, times: number): DecisionMessage | Run[] {
+    if (times === 1) return writeDecision(store.consume(limit, key, cost));
+    const runs: Run[] = [];
+    for (let i = 0; i < times; i++) addToRuns(runs, writeDecision(store.consume(limit, key, cost)));
+    return runs;
+  }
+
   function carryOut(call: Call, of: (limit: number) => Limit): unknown {
     switch (call[0]) {
       case "consume":
-        return writeDecision(store.consume(of(call[1]), call[2], call[3] as number));
+        return consume(of(call[1]), call[2], call[3], call[4]);
       case "consumeAll":
         return store
           .consumeAll(
@@ -136,12 +144,12 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     if (floodgate !== name || id === undefined || texts === undefined || calls === undefined) return;
     const nowMs = machineMs();
     const of = (limit: number): Limit => limitOf(texts[limit] as string);
-    const list = calls.map(([untilMs, call]): Results["list"][number] => {
-      if (nowMs > untilMs) return [null, "the call arrived too late, and was not carried out"];
+    const list = calls.map(([untilMs, call]) => {
+      if (nowMs > untilMs) return "the call arrived too late, and was not carried out";
       try {
-        return [carryOut(call, of)];
+        return carryOut(call, of);
       } catch (error) {
-        return [null, String(error)];
+        return String(error);
       }
     });
     // A worker that has ended needs no answer.
