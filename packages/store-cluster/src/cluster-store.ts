@@ -113,13 +113,14 @@ class Connection {
 
   ask<T>(timeoutMs: number, call: Waiting["call"], read: (result: never) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
+      const nowMs = performance.now();
       const waiting: Waiting = {
         call,
         finish: (result) => resolve(read(result as never)),
         fail: reject,
         settled: false,
-        deadlineMs: unblockedMs() + timeoutMs,
-        latestMs: latestMs(timeoutMs),
+        deadlineMs: unblockedMs(nowMs) + timeoutMs,
+        latestMs: latestMs(timeoutMs, nowMs),
         place: -1,
         expire: () => {
           waiting.settled = true;
@@ -159,7 +160,8 @@ class Connection {
   }
 
   #send(): void {
-    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting) > 0);
+    const steadyMs = performance.now();
+    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting, steadyMs) > 0);
     const batch = live.slice(0, mostCalls);
     this.#waiting = live.slice(mostCalls);
     this.#inFlight = [];
@@ -179,7 +181,7 @@ class Connection {
     const last = new Map<string, Group>();
     for (const waiting of batch) {
       const call = waiting.call(numberOf);
-      const untilMs = Math.ceil(nowMs + msLeft(waiting));
+      const untilMs = Math.ceil(nowMs + msLeft(waiting, steadyMs));
       const group = call[0] === "consume" ? last.get(call[2]) : undefined;
       if (group !== undefined && group.untilMs === untilMs && addTo(group.call, call)) {
         group.waiting.push(waiting);
@@ -238,26 +240,31 @@ class Connection {
       const result = list[i];
       const results = waiting.length === 1 ? [result] : ofRuns(result as Run[]);
       for (const [n, each] of waiting.entries()) {
-        this.#settle(each, () => (typeof result === "string" ? each.fail(fault(result)) : each.finish(results[n])));
+        if (!this.#settles(each)) continue;
+        if (typeof result === "string") each.fail(fault(result));
+        else each.finish(results[n]);
       }
     }
     this.#rest();
   };
 
   readonly #gone = (): void => {
-    this.#failAll([...this.#inFlight.flatMap(({ waiting }) => waiting), ...this.#waiting.splice(0)], "the process that keeps the counts has closed its channel");
+    this.#failAll(
+      [...this.#inFlight.flatMap(({ waiting }) => waiting), ...this.#waiting.splice(0)],
+      "the process that keeps the counts has closed its channel",
+    );
   };
 
   #failAll(batch: readonly Waiting[], reason: string): void {
-    for (const waiting of batch) this.#settle(waiting, () => waiting.fail(fault(reason)));
+    for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
     this.#rest();
   }
 
-  #settle(waiting: Waiting, settle: () => void): void {
-    if (waiting.settled) return;
+  /** Whether a call still waits. From now on it does not. */
+  #settles(waiting: Waiting): boolean {
+    if (waiting.settled) return false;
     waiting.settled = true;
-    this.#deadlines.delete(waiting);
-    settle();
+    return this.#deadlines.delete(waiting);
   }
 }
 

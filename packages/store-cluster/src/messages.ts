@@ -88,9 +88,12 @@ export function addToRuns(runs: Run[], next: DecisionMessage): void {
 
 /** The decisions of runs, in order. */
 export function ofRuns(runs: readonly Run[]): DecisionMessage[] {
-  return runs.flatMap(([first, times, step]) =>
-    Array.from({ length: times }, (_, n) => (n === 0 ? first : first.map((number, i) => (number as number) + n * (step[i] as number)))),
-  ) as unknown as DecisionMessage[];
+  const all: DecisionMessage[] = [];
+  for (const [first, times, step] of runs) {
+    all.push(first);
+    for (let n = 1; n < times; n++) all.push(first.map((number, i) => (number as number) + n * (step[i] as number)) as never);
+  }
+  return all;
 }
 
 /** Adds a request to an equal one. Returns false if they differ. */

@@ -1,5 +1,5 @@
 import cluster, { type Worker } from "node:cluster";
-import type { EventListener } from "@floodgate/core";
+import { type EventListener, FloodgateError } from "@floodgate/core";
 import { asCharge, type Charge, type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import {
@@ -34,9 +34,12 @@ export interface ServedStore {
   readonly store: MemoryStore;
   /** Serves a child process or a thread as well. Workers of `node:cluster` are served without it. */
   connect(port: Port): void;
-  /** Stops serving. The counts stay. */
+  /** Stops serving, and frees the name. The counts stay. */
   close(): void;
 }
+
+/** The names that this process serves. Workers of `node:cluster` ask all stores of the process, so two of one name would both answer. */
+const namesServed = new Set<string>();
 
 /** The most limits that the server remembers by their text. A limit that it has forgotten is made again. */
 const mostLimits = 10_000;
@@ -51,18 +54,26 @@ const mostLimits = 10_000;
  *       app.use(rateLimit({ limit: 100, window: "1m", store: clusterStore() }));
  *     }
  *
- * @throws FloodgateError if an option is invalid.
+ * @throws FloodgateError if an option is invalid, or if this process already serves a store of the name.
  */
 export function serveClusterStore(options: ServeOptions = {}): ServedStore {
   checkOptions("serveClusterStore", options, ["name", "maxKeys", "clock", "onEvent"], "serveClusterStore({ maxKeys: 100_000 })");
   const { name: givenName, ...rest } = options;
   const name = storeName("serveClusterStore", givenName);
+  if (namesServed.has(name)) {
+    throw new FloodgateError(
+      "FLOODGATE_NAME_TAKEN",
+      `serveClusterStore: this process already serves a store with the name "${name}". Call serveClusterStore once and use what it returned, or give the second store another name, here and in its workers: serveClusterStore({ name: "second" }) and clusterStore({ name: "second" }).`,
+      { at: ["name"] },
+    );
+  }
   const store = memoryStore(rest);
   const answer = answersOf(name, store, wholeMsClock("serveClusterStore", options.clock));
-  const leavers: (() => void)[] = [];
 
   const ofWorker = (worker: Worker, message: unknown): void => answer(worker as unknown as Port, message);
   cluster.on("message", ofWorker);
+  namesServed.add(name);
+  const leavers: (() => void)[] = [() => cluster.off("message", ofWorker), () => namesServed.delete(name)];
   return {
     store,
     connect(given) {
@@ -72,7 +83,7 @@ export function serveClusterStore(options: ServeOptions = {}): ServedStore {
       leavers.push(() => port.off("message", listener));
     },
     close() {
-      cluster.off("message", ofWorker);
+      // Emptied, because another store may have the name by the next call.
       for (const leave of leavers.splice(0)) leave();
     },
   };
