@@ -14,14 +14,16 @@ import {
   type Waiter,
 } from "@floodgate/core/store";
 import {
-  type Batch,
+  addTo,
   type Call,
   checkPort,
   type DecisionMessage,
   machineMs,
+  ofRuns,
   type Port,
   post,
   type Results,
+  type Run,
   readDecision,
   storeName,
   writeLimit,
@@ -84,13 +86,20 @@ interface Waiting extends Waiter {
   settled: boolean;
 }
 
+/** A call of a batch, and those that wait for it: several if they are equal requests. */
+interface Group {
+  readonly untilMs: number;
+  readonly call: Call;
+  readonly waiting: Waiting[];
+}
+
 /** Sends calls to the server, one batch at a time: calls that come meanwhile travel together in the next. */
 class Connection {
   readonly #port: Port;
   readonly #name: string;
   readonly #deadlines = new Deadlines();
   #waiting: Waiting[] = [];
-  #inFlight: readonly Waiting[] = [];
+  #inFlight: readonly Group[] = [];
   #id = 0;
   #scheduled = false;
   #listens = false;
@@ -104,13 +113,14 @@ class Connection {
 
   ask<T>(timeoutMs: number, call: Waiting["call"], read: (result: never) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
+      const nowMs = performance.now();
       const waiting: Waiting = {
         call,
         finish: (result) => resolve(read(result as never)),
         fail: reject,
         settled: false,
-        deadlineMs: unblockedMs() + timeoutMs,
-        latestMs: latestMs(timeoutMs),
+        deadlineMs: unblockedMs(nowMs) + timeoutMs,
+        latestMs: latestMs(timeoutMs, nowMs),
         place: -1,
         expire: () => {
           waiting.settled = true;
@@ -122,6 +132,10 @@ class Connection {
       this.#waiting.push(waiting);
       this.#schedule();
     });
+  }
+
+  #isBusy(): boolean {
+    return this.#inFlight.some(({ waiting }) => waiting.some(({ settled }) => !settled));
   }
 
   #timeout(timeoutMs: number): FloodgateError {
@@ -137,7 +151,7 @@ class Connection {
   /** Sends after the current turn, so that all calls of one turn share a batch. */
   #schedule(): void {
     // A batch whose calls have all timed out blocks nobody: the server may have started after it was sent.
-    if (this.#scheduled || this.#inFlight.some(({ settled }) => !settled)) return;
+    if (this.#scheduled || this.#isBusy()) return;
     this.#scheduled = true;
     process.nextTick(() => {
       this.#scheduled = false;
@@ -146,10 +160,11 @@ class Connection {
   }
 
   #send(): void {
-    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting) > 0);
+    const steadyMs = performance.now();
+    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting, steadyMs) > 0);
     const batch = live.slice(0, mostCalls);
     this.#waiting = live.slice(mostCalls);
-    this.#inFlight = batch;
+    this.#inFlight = [];
     if (batch.length === 0) return;
     const limits: string[] = [];
     const numbers = new Map<string, number>();
@@ -161,9 +176,26 @@ class Connection {
       return limits.push(text) - 1;
     };
     const nowMs = machineMs();
-    const calls: Batch["calls"] = batch.map((waiting) => [nowMs + msLeft(waiting), waiting.call(numberOf)]);
+    const groups: Group[] = [];
+    // The last request of each key. An equal one joins it, so the requests of a key stay in order.
+    const last = new Map<string, Group>();
+    for (const waiting of batch) {
+      const call = waiting.call(numberOf);
+      const untilMs = Math.ceil(nowMs + msLeft(waiting, steadyMs));
+      const group = call[0] === "consume" ? last.get(call[2]) : undefined;
+      if (group !== undefined && group.untilMs === untilMs && addTo(group.call, call)) {
+        group.waiting.push(waiting);
+        continue;
+      }
+      const made = { untilMs, call, waiting: [waiting] };
+      groups.push(made);
+      if (call[0] === "consume") last.set(call[2], made);
+      else last.clear();
+    }
+    this.#inFlight = groups;
     this.#listen();
     const failed = (error: unknown): void => this.#failAll(batch, String(error));
+    const calls = groups.map(({ untilMs, call }) => [untilMs, call] as const);
     try {
       post(this.#port, { floodgate: this.#name, id: ++this.#id, limits, calls }, failed);
     } catch (error) {
@@ -189,7 +221,7 @@ class Connection {
   }
 
   #rest(): void {
-    if (this.#inFlight.some(({ settled }) => !settled)) return;
+    if (this.#isBusy()) return;
     if (this.#waiting.some(({ settled }) => !settled)) {
       this.#schedule();
       return;
@@ -204,28 +236,35 @@ class Connection {
     const { floodgate, results, list } = (message ?? {}) as Partial<Results>;
     if (floodgate !== this.#name || results !== this.#id || list === undefined) return;
     this.#hasAnswered = true;
-    for (const [i, waiting] of this.#inFlight.entries()) {
-      const [result, failure] = list[i] ?? [null, "its answer is missing"];
-      if (failure === undefined) this.#settle(waiting, () => waiting.finish(result));
-      else this.#settle(waiting, () => waiting.fail(fault(failure)));
+    for (const [i, { waiting }] of this.#inFlight.entries()) {
+      const result = list[i];
+      const results = waiting.length === 1 ? [result] : ofRuns(result as Run[]);
+      for (const [n, each] of waiting.entries()) {
+        if (!this.#settles(each)) continue;
+        if (typeof result === "string") each.fail(fault(result));
+        else each.finish(results[n]);
+      }
     }
     this.#rest();
   };
 
   readonly #gone = (): void => {
-    this.#failAll([...this.#inFlight, ...this.#waiting.splice(0)], "the process that keeps the counts has closed its channel");
+    this.#failAll(
+      [...this.#inFlight.flatMap(({ waiting }) => waiting), ...this.#waiting.splice(0)],
+      "the process that keeps the counts has closed its channel",
+    );
   };
 
   #failAll(batch: readonly Waiting[], reason: string): void {
-    for (const waiting of batch) this.#settle(waiting, () => waiting.fail(fault(reason)));
+    for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
     this.#rest();
   }
 
-  #settle(waiting: Waiting, settle: () => void): void {
-    if (waiting.settled) return;
+  /** Whether a call still waits. From now on it does not. */
+  #settles(waiting: Waiting): boolean {
+    if (waiting.settled) return false;
     waiting.settled = true;
-    this.#deadlines.delete(waiting);
-    settle();
+    return this.#deadlines.delete(waiting);
   }
 }
 
@@ -249,7 +288,7 @@ class ClusterStore implements Store<"async"> {
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["consume", number(limit), key, cost],
+      (number) => ["consume", number(limit), key, cost, 1],
       (result: DecisionMessage) => readDecision(limit, cost, result),
     );
   }

@@ -24,9 +24,10 @@ export interface Port {
 /** The number of a limit in `Batch.limits`, then the key, the cost, and 1 for a shadow check, 2 for a dry run, or 3 for both. */
 export type CheckMessage = readonly [limit: number, key: string, cost: number, kind: number];
 
-/** One call of the store. JSON keeps all of it, because `process.send` writes JSON by default. */
+/** One call of the store, or several equal `consume`. JSON keeps all of it, because `process.send` writes JSON by default. */
 export type Call =
-  | readonly ["consume" | "peek" | "reset" | "keyState", limit: number, key: string, cost?: number]
+  | ["consume", limit: number, key: string, cost: number, times: number]
+  | readonly ["peek" | "reset" | "keyState", limit: number, key: string]
   | readonly ["consumeAll", checks: readonly CheckMessage[]]
   | readonly ["renew", limit: number, key: string, charge: Charge]
   | readonly ["settle", limit: number, key: string, charge: Charge, cost: number]
@@ -40,29 +41,67 @@ export interface Batch {
   readonly id: number;
   /** As `writeLimit` writes them. */
   readonly limits: readonly string[];
-  /** Each with the time of the machine's steady clock after which it must not be carried out. */
+  /** Each with the time of the machine's steady clock, in whole milliseconds, after which it must not be carried out. */
   readonly calls: readonly (readonly [untilMs: number, call: Call])[];
 }
 
-/** The results of a batch, in order. A failed call has a message. */
+/** The results of a batch, in order. A text says why a call failed. Equal `consume` calls have their decisions as `Run`s. */
 export interface Results {
   readonly floodgate: string;
   readonly results: number;
-  readonly list: readonly (readonly [result: unknown, failed?: string])[];
+  readonly list: readonly unknown[];
 }
 
-/** A decision. If the key is blocked, all but `block` say what the limit alone decides. -1 is Infinity. */
+/** A decision. If the key is blocked, `block` and what follows say so, and the rest is what the limit alone decides. -1 is Infinity or undefined. */
 export type DecisionMessage = readonly [
-  allowed: 0 | 1,
+  allowed: number,
   remaining: number,
   retryAfterMs: number,
   resetAfterMs: number,
   delayMs: number,
   atMs: number,
-  state: number | null,
-  block: readonly [KeyBlock, nowMs: number] | null,
-  heldUntilMs: number | null,
+  state: number,
+  heldUntilMs?: number,
+  block?: number,
+  untilMs?: number,
+  nowMs?: number,
 ];
+
+/** Decisions of equal requests: the first, how many there are, and what each number of the next has more than the one before. */
+export type Run = [first: DecisionMessage, times: number, step: readonly number[]];
+
+const blockKinds = ["block", "ban"] as const;
+
+/** Adds a decision to the last run if its numbers go on as those of the run do, else begins a run. */
+export function addToRuns(runs: Run[], next: DecisionMessage): void {
+  const run = runs.at(-1);
+  if (run !== undefined && run[0].length === next.length) {
+    const [first, times, step] = run;
+    if (times === 1) run[2] = next.map((number, i) => (number as number) - (first[i] as number));
+    if (times === 1 || next.every((number, i) => number === (first[i] as number) + times * (step[i] as number))) {
+      run[1]++;
+      return;
+    }
+  }
+  runs.push([next, 1, []]);
+}
+
+/** The decisions of runs, in order. */
+export function ofRuns(runs: readonly Run[]): DecisionMessage[] {
+  const all: DecisionMessage[] = [];
+  for (const [first, times, step] of runs) {
+    all.push(first);
+    for (let n = 1; n < times; n++) all.push(first.map((number, i) => (number as number) + n * (step[i] as number)) as never);
+  }
+  return all;
+}
+
+/** Adds a request to an equal one. Returns false if they differ. */
+export function addTo(to: Call, call: Call): boolean {
+  if (to[0] !== "consume" || call[0] !== "consume" || to[1] !== call[1] || to[3] !== call[3]) return false;
+  to[4] += call[4];
+  return true;
+}
 
 /** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */
 export function writeLimit({ name, policy, holdMs }: Limit): string {
@@ -84,35 +123,24 @@ export function readLimit(text: string): Limit {
 export function writeDecision(made: Decision): DecisionMessage {
   const block = blockOf(made);
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = block?.unblocked ?? made;
-  const never = retryAfterMs === Number.POSITIVE_INFINITY;
-  const { state = null, heldUntilMs = null } = asCharge(made);
-  return [
-    allowed ? 1 : 0,
-    remaining,
-    never ? -1 : retryAfterMs,
-    resetAfterMs,
-    delayMs,
-    atMs,
-    state,
-    made.blocked && block ? [made.blocked, block.nowMs] : null,
-    heldUntilMs,
-  ];
+  const { state = -1, heldUntilMs } = asCharge(made);
+  const retryMs = retryAfterMs === Number.POSITIVE_INFINITY ? -1 : retryAfterMs;
+  const { blocked } = made;
+  if (block !== undefined && blocked !== undefined) {
+    const kind = blockKinds.indexOf(blocked.kind);
+    return [allowed ? 1 : 0, remaining, retryMs, resetAfterMs, delayMs, atMs, state, -1, kind, blocked.untilMs, block.nowMs];
+  }
+  if (heldUntilMs !== undefined) return [allowed ? 1 : 0, remaining, retryMs, resetAfterMs, delayMs, atMs, state, heldUntilMs];
+  return [allowed ? 1 : 0, remaining, retryMs, resetAfterMs, delayMs, atMs, state];
 }
 
 export function readDecision(limit: Limit, cost: number, message: DecisionMessage): Decision {
-  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, block, held] = message;
+  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, held = -1, block, untilMs = 0, nowMs = 0] = message;
   const retryAfterMs = retryMs === -1 ? Number.POSITIVE_INFINITY : retryMs;
-  const made = decision(limit, cost, {
-    allowed: allowed === 1,
-    remaining,
-    retryAfterMs,
-    resetAfterMs,
-    delayMs,
-    atMs,
-    heldUntilMs: held ?? undefined,
-  });
-  if (block !== null) return blockedDecision(made, ...block);
-  return state === null ? made : inState(made, state);
+  const heldUntilMs = held === -1 ? undefined : held;
+  const made = decision(limit, cost, { allowed: allowed === 1, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs });
+  if (block !== undefined) return blockedDecision(made, { kind: blockKinds[block] as KeyBlock["kind"], untilMs }, nowMs);
+  return state === -1 ? made : inState(made, state);
 }
 
 /** Sends a message. `onError` is called if the other side has gone. */

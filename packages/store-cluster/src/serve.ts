@@ -1,8 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
-import type { EventListener } from "@floodgate/core";
+import { type EventListener, FloodgateError } from "@floodgate/core";
 import { asCharge, type Charge, type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import {
+  addToRuns,
   type Batch,
   type Call,
   checkPort,
@@ -10,7 +11,7 @@ import {
   machineMs,
   type Port,
   post,
-  type Results,
+  type Run,
   readLimit,
   storeName,
   writeDecision,
@@ -33,9 +34,12 @@ export interface ServedStore {
   readonly store: MemoryStore;
   /** Serves a child process or a thread as well. Workers of `node:cluster` are served without it. */
   connect(port: Port): void;
-  /** Stops serving. The counts stay. */
+  /** Stops serving, and frees the name. The counts stay. */
   close(): void;
 }
+
+/** The names that this process serves. Workers of `node:cluster` ask all stores of the process, so two of one name would both answer. */
+const namesServed = new Set<string>();
 
 /** The most limits that the server remembers by their text. A limit that it has forgotten is made again. */
 const mostLimits = 10_000;
@@ -50,18 +54,26 @@ const mostLimits = 10_000;
  *       app.use(rateLimit({ limit: 100, window: "1m", store: clusterStore() }));
  *     }
  *
- * @throws FloodgateError if an option is invalid.
+ * @throws FloodgateError if an option is invalid, or if this process already serves a store of the name.
  */
 export function serveClusterStore(options: ServeOptions = {}): ServedStore {
   checkOptions("serveClusterStore", options, ["name", "maxKeys", "clock", "onEvent"], "serveClusterStore({ maxKeys: 100_000 })");
   const { name: givenName, ...rest } = options;
   const name = storeName("serveClusterStore", givenName);
+  if (namesServed.has(name)) {
+    throw new FloodgateError(
+      "FLOODGATE_NAME_TAKEN",
+      `serveClusterStore: this process already serves a store with the name "${name}". Call serveClusterStore once and use what it returned, or give the second store another name, here and in its workers: serveClusterStore({ name: "second" }) and clusterStore({ name: "second" }).`,
+      { at: ["name"] },
+    );
+  }
   const store = memoryStore(rest);
   const answer = answersOf(name, store, wholeMsClock("serveClusterStore", options.clock));
-  const leavers: (() => void)[] = [];
 
   const ofWorker = (worker: Worker, message: unknown): void => answer(worker as unknown as Port, message);
   cluster.on("message", ofWorker);
+  namesServed.add(name);
+  const leavers: (() => void)[] = [() => cluster.off("message", ofWorker), () => namesServed.delete(name)];
   return {
     store,
     connect(given) {
@@ -71,7 +83,7 @@ export function serveClusterStore(options: ServeOptions = {}): ServedStore {
       leavers.push(() => port.off("message", listener));
     },
     close() {
-      cluster.off("message", ofWorker);
+      // Emptied, because another store may have the name by the next call.
       for (const leave of leavers.splice(0)) leave();
     },
   };
@@ -98,10 +110,17 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     return made === undefined ? null : writeDecision(made);
   }
 
+  function consume(limit: Limit, key: string, cost: number, times: number): DecisionMessage | Run[] {
+    if (times === 1) return writeDecision(store.consume(limit, key, cost));
+    const runs: Run[] = [];
+    for (let i = 0; i < times; i++) addToRuns(runs, writeDecision(store.consume(limit, key, cost)));
+    return runs;
+  }
+
   function carryOut(call: Call, of: (limit: number) => Limit): unknown {
     switch (call[0]) {
       case "consume":
-        return writeDecision(store.consume(of(call[1]), call[2], call[3] as number));
+        return consume(of(call[1]), call[2], call[3], call[4]);
       case "consumeAll":
         return store
           .consumeAll(
@@ -136,12 +155,12 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     if (floodgate !== name || id === undefined || texts === undefined || calls === undefined) return;
     const nowMs = machineMs();
     const of = (limit: number): Limit => limitOf(texts[limit] as string);
-    const list = calls.map(([untilMs, call]): Results["list"][number] => {
-      if (nowMs > untilMs) return [null, "the call arrived too late, and was not carried out"];
+    const list = calls.map(([untilMs, call]) => {
+      if (nowMs > untilMs) return "the call arrived too late, and was not carried out";
       try {
-        return [carryOut(call, of)];
+        return carryOut(call, of);
       } catch (error) {
-        return [null, String(error)];
+        return String(error);
       }
     });
     // A worker that has ended needs no answer.

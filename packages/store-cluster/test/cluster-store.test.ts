@@ -1,9 +1,10 @@
 import { MessageChannel } from "node:worker_threads";
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
-import { afterEach, describe, expect, it } from "vitest";
+import * as fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { clusterStore, serveClusterStore } from "../src/index.js";
-import { machineMs } from "../src/messages.js";
+import { addToRuns, machineMs, ofRuns, type Run } from "../src/messages.js";
 import { connected } from "./connected.js";
 
 const policy = fixedWindow({ limit: 100, window: "365d" });
@@ -35,10 +36,10 @@ describe("clusterStore", () => {
       Object.assign(process, { send });
     }
     expect(() => clusterStore({ port: {} as never })).toThrow(/must be a child process, a worker or a MessagePort/);
+    const served = serveClusterStore({ name: "ports" });
+    closers.push(served.close);
     for (const port of [null, 5, "port", {}, () => undefined]) {
       expect(() => clusterStore({ port: port as never })).toThrow(/, but was .+\. Write clusterStore\(\{ port: parentPort \}\)\./);
-      const served = serveClusterStore({ name: "ports" });
-      closers.push(() => served.close());
       expect(() => served.connect(port as never)).toThrow(/, but was .+\. Write connect\(child\)\./);
     }
     expect(() => serveClusterStore({ name: "" })).toThrow(/`name` must be a text that is not empty/);
@@ -55,9 +56,63 @@ describe("clusterStore", () => {
     const store = clusterStore({ port: port2 });
     const consumeTwo = () => Promise.all([store.consume(limit, "a", 1, patienceMs), store.consume(limit, "b", 1, patienceMs)]);
     const first = consumeTwo();
-    const later = new Promise((resolve) => process.nextTick(() => resolve(Promise.all([consumeTwo(), consumeTwo()]))));
+    const later = new Promise((resolve) =>
+      process.nextTick(() => resolve(Promise.all([consumeTwo(), store.peek(limit, "a", patienceMs)]))),
+    );
     await Promise.all([first, later]);
-    expect(sizes).toEqual([2, 4]);
+    expect(sizes).toEqual([2, 3]);
+  });
+
+  it("sends equal requests with the same deadline as one call, unless a call between them may change what they get", async () => {
+    // So that all calls have the same deadline.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    closers.push(() => vi.useRealTimers());
+    const { port1, port2 } = channel();
+    const calls: unknown[] = [];
+    port1.on("message", (batch) => calls.push(batch.calls.map(([, call]: [number, unknown[]]) => [call[0], call[2], call.at(-1)])));
+    let nowMs = 1_789_948_800_000;
+    const served = serveClusterStore({ clock: () => nowMs++ });
+    served.connect(port1);
+    closers.push(served.close);
+    const store = clusterStore({ port: port2 });
+    const consume = (key: string, cost = 1) => store.consume(limit, key, cost, patienceMs);
+    const made = [
+      consume("a"),
+      consume("b"),
+      consume("a"),
+      consume("a"),
+      consume("a", 2),
+      consume("a"),
+      store.reset(limit, "a", patienceMs),
+    ];
+    const decisions = await Promise.all([...made, consume("a", 101), consume("a"), consume("a")]);
+    expect(decisions.map((it) => it?.remaining)).toEqual([99, 99, 98, 97, 95, 94, undefined, 100, 99, 98]);
+    expect(calls).toEqual([
+      [
+        ["consume", "a", 3],
+        ["consume", "b", 1],
+        ["consume", "a", 1],
+        ["consume", "a", 1],
+        ["reset", "a", "a"],
+        ["consume", "a", 1],
+        ["consume", "a", 2],
+      ],
+    ]);
+  });
+
+  it("writes decisions of equal requests as runs, and reads them back exactly", () => {
+    const number = fc.oneof(fc.constantFrom(-1, 0, 1, 2, 3), fc.maxSafeNat());
+    const message = fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom([1, 9], [1, 8], [1, 7], [0, 7]) },
+      fc.array(number, { minLength: 2, maxLength: 3 }),
+    );
+    fc.assert(
+      fc.property(fc.array(message), (messages) => {
+        const runs: Run[] = [];
+        for (const each of messages) addToRuns(runs, each as never);
+        expect(ofRuns(JSON.parse(JSON.stringify(runs)))).toEqual(messages);
+      }),
+    );
   });
 
   it("is one store with every other over the same port and name, and none with others", () => {
@@ -65,6 +120,20 @@ describe("clusterStore", () => {
     const [one, same, other] = [clusterStore({ port: port2 }), clusterStore({ port: port2 }), clusterStore({ port: port2, name: "other" })];
     expect(same.scope).toBe(one.scope);
     expect(other.scope).not.toBe(one.scope);
+  });
+
+  it("refuses to serve a name twice at once, and says what to write", () => {
+    const served = serveClusterStore();
+    closers.push(served.close);
+    expect(() => serveClusterStore()).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_NAME_TAKEN", message: expect.stringContaining('clusterStore({ name: "second" })') }),
+    );
+    serveClusterStore({ name: "second" }).close();
+    served.close();
+    const again = serveClusterStore();
+    closers.push(again.close);
+    served.close();
+    expect(() => serveClusterStore()).toThrow(/already serves a store with the name "floodgate"/);
   });
 
   it("keeps stores of different names apart on one channel", async () => {
@@ -93,10 +162,10 @@ describe("clusterStore", () => {
       floodgate: "floodgate",
       id: 1,
       limits: [JSON.stringify(["jobs", { algorithm: "fixed-window", limit: 100, window: "365d" }])],
-      calls: [[untilMs, ["consume", 0, "key", 1]]],
+      calls: [[untilMs, ["consume", 0, "key", 1, 1]]],
     });
     listener(call(machineMs() - 1));
-    expect(answers.pop()).toMatchObject({ list: [[null, expect.stringContaining("too late")]] });
+    expect(answers.pop()).toMatchObject({ list: [expect.stringContaining("too late")] });
     expect(served.store.size).toBe(0);
     listener(call(machineMs() + patienceMs));
     expect(served.store.size).toBe(1);

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createClient } from "@libsql/client";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LibsqlClient, libsql, libsqlMigration } from "../src/libsql.js";
+import { clientKillCase, raceCases } from "./races.js";
 import { suiteOf } from "./suite.js";
 
 const client = createClient({ url: ":memory:" });
@@ -31,6 +35,22 @@ it("changes of one moment share a transaction, and each is written by its own co
   expect(swapped.map(({ done }) => done)).toEqual(Array.from({ length: 50 }, (_, i) => i < 40));
   expect(swapped.at(-1)?.rows).toMatchObject([{ value: "9" }]);
   expect(batches).toBe(1);
+});
+
+describe("one libSQL file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "floodgate-libsql-"));
+  // A connection waits this long for the lock of another process.
+  const connection = { url: `file:${join(folder, "limits.db")}`, timeout: 60_000 };
+  const shared = createClient(connection);
+  beforeAll(() => shared.executeMultiple(`PRAGMA journal_mode = WAL; ${libsqlMigration()}`));
+  afterAll(() => {
+    shared.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const target = () => ({ connection: { database: "libsql", ...connection }, driver: libsql(shared) });
+  raceCases(target);
+  clientKillCase(target);
 });
 
 suiteOf("a store in libSQL", () => libsql(client));

@@ -3,6 +3,7 @@ import { on } from "node:events";
 import { createRequire } from "node:module";
 import { createLimiter } from "@floodgate/core";
 import { databaseStore } from "@floodgate/store-database";
+import { libsql } from "@floodgate/store-database/libsql";
 import { mysql } from "@floodgate/store-database/mysql";
 import { postgres } from "@floodgate/store-database/postgres";
 import { sqlite } from "@floodgate/store-database/sqlite";
@@ -18,6 +19,7 @@ const drivers = {
     return postgres(pool);
   },
   mysql: ({ port }) => mysql(require("mysql2/promise").createPool({ host: "127.0.0.1", port, user: "root", database: "test" })),
+  libsql: ({ url, timeout }) => libsql(require("@libsql/client").createClient({ url, timeout })),
   sqlite: ({ file }) => sqlite(openSqlite(file)),
 };
 

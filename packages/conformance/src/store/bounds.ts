@@ -42,6 +42,24 @@ export function boundCases(suite: Suite): void {
     );
   });
 
+  suite.it("requests of one moment are decided one after the other, in order", async (world) => {
+    const request = fc.record({ key: fc.constantFrom("hot", "hot", "hot", "other"), cost: fc.constantFrom(1, 1, 1, 2, 5) });
+    const rounds = fc.array(fc.array(request, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(policies, rounds, fc.nat(2000), async (policy, rounds, pauseMs) => {
+        const limiter = world.limiter(policy);
+        const models = { hot: new Model(policy), other: new Model(policy) };
+        for (const requests of rounds) {
+          world.nowMs += pauseMs;
+          const decisions = requests.map(({ key, cost }) => limiter.consume(key, { cost }));
+          const expected = requests.map(({ key, cost }) => models[key].consume(world.nowMs, cost));
+          assert.deepEqual((await Promise.all(decisions)).map(verdictOf), expected);
+        }
+      }),
+      world.runs(100),
+    );
+  });
+
   suite.it("concurrent requests: exactly as many pass as the policy allows", async (world) => {
     await fc.assert(
       fc.asyncProperty(forgivingPolicies, fc.integer({ min: 1, max: 40 }), async (policy, requests) => {

@@ -92,8 +92,13 @@ export class Tunnel implements UpstreamUser {
     socket.once("close", () => upstreamSocket.destroy());
     // Sends first what is still to send.
     upstreamSocket.once("close", () => socket.destroySoon());
+    const { tunnelTimeoutMs, upstreamTimeoutMs } = this.#proxy.settings;
     // After httpxy has removed the timeout of the handshake. Both directions pass this connection.
-    process.nextTick(() => upstreamSocket.setTimeout(this.#proxy.settings.tunnelTimeoutMs));
+    process.nextTick(() => {
+      upstreamSocket.setTimeout(tunnelTimeoutMs);
+      // The client may have gone, or may still read. So the upstream may go on as long as it sends.
+      socket.once("end", () => upstreamSocket.setTimeout(Math.min(tunnelTimeoutMs, upstreamTimeoutMs)));
+    });
   }
 
   #answered(status: number): void {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
@@ -29,6 +30,26 @@ async function startEcho(): Promise<{ port: number; sockets: WebSocketServer; he
     server.close();
   });
   return { port: (server.address() as AddressInfo).port, sockets, heads };
+}
+
+const handshake = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+/** An app that upgrades, and never ends its side by itself. */
+async function startBare(onUpgrade: (socket: Duplex) => void): Promise<number> {
+  const server = createServer();
+  let upgraded: Duplex | undefined;
+  server.on("upgrade", (_request, socket) => {
+    upgraded = socket;
+    socket.on("error", () => {});
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    onUpgrade(socket);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  atEnd(() => {
+    upgraded?.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
 }
 
 async function open(port: number, path = "/"): Promise<WebSocket> {
@@ -125,6 +146,27 @@ describe("WebSockets", () => {
     const gateway = await startGateway((await startEcho()).port, loose, { tunnelTimeoutMs: 50 });
     const client = await open(gateway.port);
     expect((await once(client, "close"))[0]).toBe(1006);
+  });
+
+  it("without data end after upstreamTimeoutMs once the client has ended its side, even if the upstream never ends its own", async () => {
+    const upstream = await startBare((socket) => socket.resume());
+    const gateway = await startGateway(upstream, loose, { upstreamTimeoutMs: 50 });
+    const client = await rawConnection(gateway.port, handshake);
+    await client.until(/101 /);
+    client.socket.end();
+    await client.closed();
+  });
+
+  it("pass what the upstream sends after the client has ended its side", async () => {
+    const upstream = await startBare((socket) => {
+      socket.resume();
+      socket.once("end", () => socket.end("late"));
+    });
+    const gateway = await startGateway(upstream);
+    const client = await rawConnection(gateway.port, handshake);
+    await client.until(/101 /);
+    client.socket.end();
+    expect(await client.closed()).toMatch(/\r\n\r\nlate$/);
   });
 
   it("cannot be asked for behind a request that is not answered yet", async () => {
