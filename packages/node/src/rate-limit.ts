@@ -61,8 +61,11 @@ const reader: RequestReader<NodeRequest> = {
 /** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
 function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
   const path = sentPath(url);
-  if (typeof baseUrl === "string" || url === originalUrl) return parsedPath(baseUrl ?? "", path, url, originalUrl);
-  return mountedPaths(originalUrl, path, undefined);
+  if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
+  const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
+  if (!originalUrl.includes("#")) return full;
+  // To polka and restana, a `#` is part of the path.
+  return [...(typeof full === "string" ? [{ path: full }] : full), { path: originalUrl }, { path: url, unknown: "before" }];
 }
 
 /**
