@@ -4,6 +4,7 @@ import {
   type NodeAnswer,
   nodeHeader,
   nodeMiddleware,
+  type PossiblePath,
   parsedPath,
   RateLimit,
   type RateLimitControls,
@@ -63,9 +64,13 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   const path = sentPath(url);
   if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
   const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
-  if (!originalUrl.includes("#")) return full;
-  // To polka and restana, a `#` is part of the path.
-  return [...(typeof full === "string" ? [{ path: full }] : full), { path: originalUrl }, { path: url, unknown: "before" }];
+  const hasHash = originalUrl.includes("#");
+  if (!hasHash && !/.\/$/.test(path)) return full;
+  const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
+  // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. To polka and restana, a `#` is part of the path.
+  if (!hasHash) possible.push({ path: `${sentPath(originalUrl)}/` });
+  else possible.push({ path: originalUrl }, { path: url, unknown: "before" });
+  return possible;
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { RequestListener } from "node:http";
 import { rateLimit } from "@floodgate/node";
+import findMyWay from "find-my-way";
 import polka from "polka";
 import restana from "restana";
 import Router from "router";
 import type { Framework, Parts } from "./framework.js";
-import { handlerName, type Level, rewritten } from "./plan.js";
+import { handlerName, joined, type Level, rewritten } from "./plan.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: these have much in common, and no common type
 type Routes = any;
@@ -60,7 +61,37 @@ function framework(name: string, mounts: readonly string[], kind: Kind): Framewo
 
 const end: Handle = (_request, response) => response.end();
 
+/** A router without mounts, on a server of Node. */
+const alone: Framework = {
+  name: "find-my-way",
+  abilities: { mounts: ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], files: false, rewrites: false },
+  http2: true,
+  overcounts: true,
+  build(plan, parts) {
+    const router = findMyWay({ defaultRoute: (_request, response) => response.end() });
+    const limit = rateLimit(parts.limit as never);
+    // Only limits around all routes: it runs no middlewares.
+    if (!plan.limited) return undefined;
+    try {
+      for (let level: Level | undefined = plan, base = "", depth = 0; level !== undefined; level = level.below[0], depth++) {
+        base += level.mount;
+        level.routes.forEach(({ pattern, method }, i) => {
+          router.on(method === "ALL" ? ["GET", "HEAD", "POST"] : method, joined(`${base}/`, pattern), (_request, response, { id }) => {
+            // It serves the home page by `/:id`, but a rule for `/:id` does not count the home page.
+            if (id !== "" || base !== "") parts.reach(handlerName(depth, i));
+            response.end();
+          });
+        });
+      }
+    } catch {
+      return undefined;
+    }
+    return (request, response) => limit(request, response, () => void router.lookup(request, response));
+  },
+};
+
 export const node: readonly Framework[] = [
+  alone,
   framework("router", ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], {
     make: () => Router(),
     listenerOf: (app) => (request, response) => app(request, response, () => response.end()),
