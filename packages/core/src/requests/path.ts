@@ -106,8 +106,7 @@ function readingsOfDecoded(text: string): Reading[] {
     const segments = text.slice(1).split("/");
     readings.push(shortened(segments));
     if (segments.at(-1) === "") readings.push(shortened(segments.slice(0, -1)));
-  }
-  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
+  } else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
 }
 
