@@ -5,11 +5,13 @@ import type { FastifyRequest } from "fastify";
 export const fastifyReader: RequestReader<FastifyRequest> = {
   app: (request) => request.server,
   method: (request) => request.method,
-  path({ url, originalUrl }) {
+  path({ url, originalUrl, routeOptions }) {
     const path = sentPath(url);
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
-    if (url === originalUrl && !path.includes(";")) return path;
-    return [path, path.replace(/;.*/, ""), sentPath(originalUrl)].map((path) => ({ path }));
+    const isWhole = !path.endsWith("/") || routeOptions.url === path;
+    if (url === originalUrl && isWhole && !path.includes(";")) return path;
+    // Fastify serves `/users/` by the route `/users/:id`, with an empty id. The pattern then stands for the path.
+    return [path, path.replace(/;.*/, ""), sentPath(originalUrl), routeOptions.url ?? path].map((path) => ({ path }));
   },
   header: (request, name) => nodeHeader(request.raw, name),
   remoteAddress: (request) => request.raw.socket.remoteAddress,

@@ -4,6 +4,7 @@ import {
   type NodeAnswer,
   nodeHeader,
   nodeMiddleware,
+  type PossiblePath,
   parsedPath,
   RateLimit,
   type RateLimitControls,
@@ -61,8 +62,15 @@ const reader: RequestReader<NodeRequest> = {
 /** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
 function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
   const path = sentPath(url);
-  if (typeof baseUrl === "string" || url === originalUrl) return parsedPath(baseUrl ?? "", path, url, originalUrl);
-  return mountedPaths(originalUrl, path, undefined);
+  if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
+  const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
+  const hasHash = originalUrl.includes("#");
+  if (!hasHash && !/.\/$/.test(path)) return full;
+  const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
+  // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. To polka and restana, a `#` is part of the path.
+  if (!hasHash) possible.push({ path: `${sentPath(originalUrl)}/` });
+  else possible.push({ path: originalUrl }, { path: url, unknown: "before" });
+  return possible;
 }
 
 /**

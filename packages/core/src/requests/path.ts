@@ -101,9 +101,12 @@ function readingsOfDecoded(text: string): Reading[] {
   const readings: Reading[] = [written(text, unmarked)];
   if (hasManyReadings(text)) readings.push(ofMany(text));
   else if (/[\\\x01\x02]/.test(text)) addSplit(text, readings);
-  // Some routers take an empty segment as the value of a parameter.
-  else if (text.includes("//")) readings.push(shortened(text.slice(1).split("/")));
-  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
+  // Some routers take an empty segment as the value of a parameter, with or without the slash at the end.
+  else if (text.includes("//")) {
+    const segments = text.slice(1).split("/");
+    readings.push(shortened(segments));
+    if (segments.at(-1) === "") readings.push(shortened(segments.slice(0, -1)));
+  } else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
 }
 

@@ -6,14 +6,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fixedWindow } from "@floodgate/core";
 import { express4, express5 } from "./express.js";
+import { fastify } from "./fastify.js";
 import type { Framework, Limit } from "./framework.js";
 import { hono } from "./hono.js";
 import { koa, koaRouter } from "./koa.js";
+import { node } from "./node.js";
 import { file, type Handler, type Level, limitedHandlers, randomPlan } from "./plan.js";
 import { Random } from "./random.js";
 import { mutated, plainPath } from "./targets.js";
 
-const frameworks: readonly Framework[] = [express4, express5, koa, koaRouter, ...hono];
+const frameworks: readonly Framework[] = [express4, express5, koa, koaRouter, ...hono, ...fastify, ...node];
 
 /** Targets per app. */
 const targetsOfAnApp = 100;
@@ -86,7 +88,7 @@ class Trial {
   constructor(framework: Framework, plan: Level, root: string) {
     const handlers = limitedHandlers(plan);
     this.#handlers = new Map(handlers.map((handler) => [handler.name, handler]));
-    this.#isRewriting = JSON.stringify(plan).includes('"rewrites":[{');
+    this.#isRewriting = JSON.stringify(plan).includes('"rewrites":[{') || framework.overcounts === true;
     const key = (name: string) => (): string => {
       this.#counted.add(name);
       return name;

@@ -18,6 +18,8 @@ export interface Framework {
   readonly abilities: Abilities;
   /** Whether requests come over HTTP/2 too. */
   readonly http2: boolean;
+  /** Whether a request may also count under rules of other paths, because the framework does not tell what its mounts remove. */
+  readonly overcounts?: boolean;
   /** Undefined if the framework cannot build such an app. */
   build(plan: Level, parts: Parts): RequestListener | undefined;
 }
