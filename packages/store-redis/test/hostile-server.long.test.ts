@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { consumeAll, createLimiter, type Decision, FloodgateError } from "@floodgate/core";
 import { createLimit, type Limit } from "@floodgate/core/store";
-import { ReplyError } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -10,6 +9,7 @@ import { isSound, mutated, mutation, strange } from "./hostile-replies.js";
 import { encodeReply, HostileServer, type Reply } from "./hostile-server.js";
 import { libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";
+import { ReplyError } from "./resp.js";
 import { useRedis } from "./use-redis.js";
 
 // Generous, for machines that run other tests at the same time.

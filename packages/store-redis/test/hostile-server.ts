@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { decodeReply, ReplyError } from "@floodgate/test-servers";
+import { decodeReply, ReplyError } from "./resp.js";
 
 /** Replaces the reply to a script run: writes bytes, or does anything else with the connection. */
 export type Reply = Buffer | ((socket: Socket) => void);

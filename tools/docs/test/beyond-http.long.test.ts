@@ -12,7 +12,7 @@ import { Queue, QueueEvents } from "bullmq";
 import { io as connect, type Socket } from "socket.io-client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { modulesOf } from "../src/code.js";
+import { modulesOf } from "./code.js";
 
 // Runs the code of docs/beyond-http.md with the real libraries.
 

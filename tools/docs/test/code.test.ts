@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { documents, repository } from "@floodgate/docs";
 import { beforeAll, expect, it } from "vitest";
-import { modulesOf } from "../src/code.js";
 import { parseMarkdown } from "../src/markdown.js";
+import { modulesOf } from "./code.js";
 
 /** Its second block has a mistake in its second line. */
 const wrong = parseMarkdown(

@@ -1,7 +1,7 @@
 import { documents } from "@floodgate/docs";
 import { describe, expect, it } from "vitest";
-import { allEvents } from "../src/events.js";
-import { plainValue } from "../src/options.js";
+import { allEvents } from "./events.js";
+import { plainValue } from "./options.js";
 
 const page = documents().find(({ file }) => file === "docs/events.md");
 const events = allEvents();

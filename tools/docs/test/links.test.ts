@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 import { documents } from "@floodgate/docs";
 import { describe, expect, it } from "vitest";
-import { deadLinks } from "../src/links.js";
 import { parseMarkdown } from "../src/markdown.js";
+import { deadLinks } from "./links.js";
 
 const all = documents();
 

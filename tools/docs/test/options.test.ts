@@ -1,6 +1,6 @@
 import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
 import { describe, expect, it } from "vitest";
-import { allOptions, defaultIn, type Option, plainValue } from "../src/options.js";
+import { allOptions, defaultIn, type Option, plainValue } from "./options.js";
 
 const all = documents();
 

@@ -6,9 +6,7 @@ export { program } from "./programs.js";
 // Redis and Valkey
 export { availableServers, valkeyServer } from "./programs.js";
 export { type RedisOptions, startRedis } from "./start-redis.js";
-export type { RedisConfig, RedisServer } from "./redis-server.js";
-export type { Monitor } from "./monitor.js";
-export { decodeReply, type Reply, ReplyError } from "./resp.js";
+export type { Monitor, RedisConfig, RedisServer, Reply } from "./redis-server.js";
 
 // Groups of servers
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";

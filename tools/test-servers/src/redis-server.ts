@@ -1,18 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { Connection } from "./connection.js";
-import { type Monitor, startMonitor } from "./monitor.js";
+import { Redis, ReplyError } from "ioredis";
 import { loopback } from "./port.js";
 import { PrivateServer } from "./private-server.js";
-import type { Reply, Word } from "./resp.js";
+import { until } from "./until.js";
+
+/** A reply. An error inside an array is a value; an error as the whole reply rejects the command. */
+export type Reply = string | number | null | Error | Reply[];
 
 /** Directives of a server's config file with their values; an array repeats a directive. */
 export type RedisConfig = Readonly<Record<string, string | number | readonly string[]>>;
 
+/** The commands that a server executes, as MONITOR writes them: `1790000000.000000 [0 127.0.0.1:40000] "get" "key"`. */
+export interface Monitor {
+  /** All commands so far, oldest first; those of scripts are marked `lua`. */
+  lines(): Promise<readonly string[]>;
+  /** Stops monitoring. */
+  stop(): void;
+}
+
 /** A private redis-server (or valkey-server, or sentinel). It comes back empty after a restart. `startRedis` makes one. */
 export class RedisServer extends PrivateServer {
   readonly #command: readonly string[];
-  #control: Connection | undefined;
+  #control: Redis | undefined;
 
   constructor(binary: string, port: number, config: RedisConfig, flags: readonly string[]) {
     super("Redis", port);
@@ -38,9 +49,15 @@ export class RedisServer extends PrivateServer {
    * Sends a command over this object's own connection, which counts as one client: `command("SCRIPT", "FLUSH")`.
    * @throws ReplyError if the server replies with an error, Error if it cannot be reached.
    */
-  command(...words: readonly Word[]): Promise<Reply> {
-    if (this.#control === undefined || this.#control.closed) this.#control = new Connection(this.port);
-    return this.#control.command(...words);
+  async command(...words: readonly (string | number | Buffer)[]): Promise<Reply> {
+    if (this.#control === undefined || /^(?:close|end)$/.test(this.#control.status)) this.#control = connect(this.port);
+    const [name, ...args] = words;
+    try {
+      return (await this.#control.call(String(name), ...args)) as Reply;
+    } catch (cause) {
+      if (cause instanceof ReplyError) throw cause;
+      throw new Error(`The server on port ${this.port} did not answer before the connection closed.`, { cause });
+    }
   }
 
   /** The fields of a section of INFO. */
@@ -55,9 +72,39 @@ export class RedisServer extends PrivateServer {
 
   override async stop(): Promise<void> {
     await this.kill();
-    this.#control?.close();
+    this.#control?.disconnect();
     await super.stop();
   }
+}
+
+/** A client that asks for nothing by itself and gives up at once. */
+function connect(port: number): Redis {
+  const onlyAsTold = { enableReadyCheck: false, disableClientInfo: true, protocol: 2 } as const;
+  const redis = new Redis({ ...onlyAsTold, host: loopback, port, retryStrategy: null, maxRetriesPerRequest: 0 });
+  // Commands say it too.
+  return redis.on("error", () => undefined);
+}
+
+async function startMonitor(server: RedisServer): Promise<Monitor> {
+  const lines: string[] = [];
+  const client = connect(server.port);
+  const monitor = await client.monitor();
+  client.disconnect();
+  monitor.on("monitor", (time: string, words: readonly string[], source: string, database: string) => {
+    lines.push(`${time} [${database} ${source}] ${words.map((word) => `"${word.replaceAll('"', '\\"')}"`).join(" ")}`);
+  });
+  return {
+    async lines() {
+      // Lines arrive later than the replies, but in order: when our command's own line is here, so are all earlier ones.
+      const mark = randomUUID();
+      await server.command("ECHO", mark);
+      const isMark = (line: string): boolean => line.includes(mark);
+      await until("the monitor hears what was executed", async () => lines.some(isMark));
+      lines.splice(lines.findIndex(isMark), 1);
+      return [...lines];
+    },
+    stop: () => monitor.disconnect(),
+  };
 }
 
 function configFile(config: RedisConfig): string {

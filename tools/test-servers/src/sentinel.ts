@@ -1,6 +1,5 @@
 import { follows, ready, startAll } from "./group.js";
-import type { RedisServer } from "./redis-server.js";
-import type { Reply } from "./resp.js";
+import type { RedisServer, Reply } from "./redis-server.js";
 import { type RedisOptions, startRedis, startServer } from "./start-redis.js";
 import { until } from "./until.js";
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { Connection } from "../src/connection.js";
 import { availableServers, type RedisOptions, type RedisServer, startRedis } from "../src/index.js";
 import { until } from "../src/until.js";
 
@@ -21,9 +21,9 @@ afterEach(async () => {
 });
 
 async function answers(port: number): Promise<boolean> {
-  const connection = new Connection(port);
-  const answer = await connection.command("PING").catch(() => undefined);
-  connection.close();
+  const redis = new Redis({ port, retryStrategy: null }).on("error", () => undefined);
+  const answer = await redis.ping().catch(() => undefined);
+  redis.disconnect();
   return answer === "PONG";
 }
 

@@ -71,15 +71,6 @@ export async function countedFor(app: App, headers: Headers): Promise<string[]> 
   return counted;
 }
 
-/** What comes before the proxy's own entry in X-Forwarded-For, and costs a careless parser its time. */
-const hops = (count: number, address: (i: number) => string): string => Array.from({ length: count }, (_, i) => address(i)).join(",");
-const lists: [string, string][] = [
-  ["a thousand hops", hops(1000, (i) => `10.0.${i >> 8}.${i & 255}`)],
-  ...[",", "1", ":"].map((sign): [string, string] => [`15 kB of ${sign}`, sign.repeat(15_000)]),
-  ["15 kB of spaces", `1.1.1.1${" ".repeat(15_000)},`],
-  ["names of object members", hops(100, () => "__proto__")],
-];
-
 const xff = { [forwarded]: "198.51.100.1, 198.51.100.2" };
 const peers = ["127.0.0.1", "::ffff:127.0.0.1"];
 
@@ -106,9 +97,7 @@ export function addressCases({ adapter, it }: AdapterSuite): void {
     });
 
     it(`with clientIp: { trustedHops: 1 }, X-Forwarded-For alone sets the address of a client behind ${host}`, async (web) => {
-      const app = await web.start({ limits: [limit({ trustedHops: 1 })], host });
-      await obeys(app, forwarded);
-      for (const [value, listed] of spellings) assert.deepEqual(await countedFor(app, { [forwarded]: value }), [listed], `${value}`);
+      await obeys(await web.start({ limits: [limit({ trustedHops: 1 })], host }), forwarded);
     });
   }
 
@@ -134,17 +123,6 @@ export function addressCases({ adapter, it }: AdapterSuite): void {
           assert.equal((await app.get("/", { [forwarded]: value })).status, 500, `${value}`);
           assert.deepEqual(app.codes.slice(errors), ["FLOODGATE_NO_CLIENT_IP"], `${value}`);
         }
-      }
-    });
-
-    it("of X-Forwarded-For only the proxy's entry counts, whatever a client sent before it", async (web) => {
-      const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }], proxy: "one hop" });
-      for (const [i, [kind, list]] of lists.entries()) {
-        const statuses = [];
-        for (const ip of [`203.0.113.${i}`, `203.0.113.${i}`, `203.0.113.${i + 100}`]) {
-          statuses.push((await app.get("/", { [forwarded]: `${list}, ${ip}` })).status);
-        }
-        assert.deepEqual(statuses, [200, 429, 200], kind);
       }
     });
 

@@ -72,46 +72,6 @@ export function functionCases({ adapter, it }: AdapterSuite): void {
     assert.equal((await app.get()).headers["ratelimit"], undefined);
     assert.equal((await app.get("/", { constructor: "a" })).headers["ratelimit"], '"constructor";r=99;t=45, "key";r=99;t=45');
   });
-
-  it("all functions of the app may return promises, with an asynchronous store", async (web) => {
-    const app = await web.start({
-      name: "all",
-      store: later(web.store),
-      skip: async (request) => request.header("x-health") === "yes",
-      key: async (request, { ip }) => [ip, request.header("x-user") ?? "nobody"],
-      clientIp: async () => "192.0.2.1",
-      policy: async () => fixedWindow({ limit: 10, window: "1m" }),
-      cost: async () => 5,
-      onLimited: async () => ({ body: "later" }),
-    });
-    assert.deepEqual(await app.statuses(3), [200, 200, 429]);
-    assert.equal((await app.get()).body, "later");
-    assert.equal((await app.get("/", { "x-user": "ann" })).status, 200);
-    const skipped = await app.get("/", { "x-health": "yes" });
-    assert.deepEqual([skipped.status, skipped.headers["ratelimit"]], [200, undefined]);
-    await app.limits[0]?.limiter.reset(["192.0.2.1", "nobody"]);
-    assert.equal((await app.get()).status, 200);
-    assert.deepEqual(app.errors, []);
-  });
-
-  it("concurrent requests exceed no limit of an asynchronous store", async (web) => {
-    const limit = { policy: fixedWindow({ limit: 10, window: "1m" }), store: later(web.store), key: async () => "everyone" };
-    const app = await web.start(limit);
-    const responses = await Promise.all(Array.from({ length: 25 }, () => app.get()));
-    assert.equal(responses.filter(({ status }) => status === 200).length, 10);
-  });
-
-  it("a store that fails lets requests pass degraded by default, and with deny they get a 503", async (web) => {
-    const { onEvent } = web.listen("degraded");
-    const store = { ...later(web.store), consume: () => Promise.reject(new Error("The store is away")) };
-    const passing = await web.start({ name: "passing", policy, store, onEvent });
-    const { status, headers, body } = await passing.get();
-    assert.deepEqual([status, headers["ratelimit"], body.decision.degraded], [200, undefined, true]);
-    const denying = await web.start({ name: "denying", policy, store, onEvent, onStoreError: "deny" });
-    const denied = await denying.get();
-    assert.deepEqual([denied.status, denied.headers["retry-after"], denied.headers["cache-control"]], [503, "1", "no-store"]);
-    assert.deepEqual([...passing.errors, ...denying.errors], []);
-  });
 }
 
 /** `decisionName`: where handlers find the decision. */

@@ -21,23 +21,6 @@ export function refundCases({ it }: AdapterSuite): void {
     assert.equal((await app.peek()).remaining, 3);
   });
 
-  it("a rule's refundWhen decides for its limit, and the middleware's for the others", async (web) => {
-    const { onEvent, heard } = web.listen("refunded");
-    const rules = [
-      { name: "attempts", policy, refundWhen: () => false },
-      { name: "tokens", policy, cost: 2, refundWhen: "5xx,404" },
-      { name: "requests", policy },
-    ];
-    const app = await web.start({ limits: [{ rules, refundWhen: (status) => status === 503, onEvent }], handler: asked });
-    const left = (): Promise<number[]> => Promise.all(rules.map(async ({ name }) => (await app.peek(self, name)).remaining));
-    await app.get("/", { "x-status": "404" });
-    await heard;
-    assert.deepEqual(await left(), [4, 5, 4]);
-    await app.get("/", { "x-status": "503" });
-    while ((await left())[2] !== 4) await turn();
-    assert.deepEqual(await left(), [3, 5, 4]);
-  });
-
   it("a list of statuses refunds a client that disconnects only if it names 499", async (web) => {
     const { opened, open } = gate();
     const rules = [

@@ -13,7 +13,7 @@ import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { variants } from "./algorithms.js";
 import { agreesWithModel } from "./bounds.js";
-import { scripts } from "./scripts.js";
+import { playAll, scripts } from "./scripts.js";
 import type { Suite, World } from "./world.js";
 
 /** Policies whose products come close to 2^53, the limit of exact integers. */
@@ -34,6 +34,19 @@ export function largeCases(suite: Suite): void {
         if (policy !== undefined) await settlesExactly(world, policy, world.fresh(), factor);
       }),
       world.runs(300),
+    );
+  });
+
+  suite.it("a policy of any size decides in whole numbers, whatever the cost and however the clock jumps", async (world) => {
+    const options = { refunds: true, jumps: true, impossible: true };
+    const any = anySize.chain((policy) => fc.tuple(fc.constant(policy), policy === undefined ? fc.constant([]) : scripts(policy, options)));
+    await fc.assert(
+      fc.asyncProperty(any, async ([policy, steps]) => {
+        if (policy === undefined) return;
+        const outcomes = await playAll(world, world.limiter(policy), world.fresh(), steps);
+        for (const outcome of outcomes) if (typeof outcome !== "number") checkNumbers(outcome);
+      }),
+      world.runs(100),
     );
   });
 }

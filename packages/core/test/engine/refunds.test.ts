@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "../../src/index.js";
-import { describe, gate, type Handler, it, later, self } from "./app.js";
+import { describe, gate, type Handler, it, later, self, turn } from "./app.js";
 
 /** `refundWhen`: refunds a request by its response status. */
 const policy = fixedWindow({ limit: 5, window: "1m" });
@@ -44,6 +44,23 @@ describe("refundWhen", () => {
     assert.equal((await app.get()).status, 500);
     await heard;
     assert.equal((await app.peek()).remaining, 5);
+  });
+
+  it("of a rule decides for its limit, and the middleware's for the others", async (web) => {
+    const { onEvent, heard } = web.listen("refunded");
+    const rules = [
+      { name: "attempts", policy, refundWhen: () => false },
+      { name: "tokens", policy, cost: 2, refundWhen: "5xx,404" },
+      { name: "requests", policy },
+    ];
+    const app = await web.start({ limits: [{ rules, refundWhen: (status) => status === 503, onEvent }], handler: asked });
+    const left = (): Promise<number[]> => Promise.all(rules.map(async ({ name }) => (await app.peek(self, name)).remaining));
+    await app.get("/", { "x-status": "404" });
+    await heard;
+    assert.deepEqual(await left(), [4, 5, 4]);
+    await app.get("/", { "x-status": "503" });
+    while ((await left())[2] !== 4) await turn();
+    assert.deepEqual(await left(), [3, 5, 4]);
   });
 
   it("refunds nothing for the limit's own 429", async (web) => {

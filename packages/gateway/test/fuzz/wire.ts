@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { Random } from "../../../../tools/faults/src/routing/random.js";
+import { Random } from "../../../../tools/faults/test/routing/random.js";
 
 export { Random };
 

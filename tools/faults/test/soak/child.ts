@@ -1,6 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sample } from "./soak.js";
 import { Traffic } from "./traffic.js";
+
+/** A sample after a round, when all its requests are done. */
+export interface Sample {
+  readonly decisions: number;
+  /** The heap and its typed arrays, after garbage collection. */
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  /** Listeners on the process and the Redis clients. */
+  readonly listeners: number;
+  readonly timers: number;
+  /** Keys in the memory store. */
+  readonly memoryKeys: number;
+  /** Requests without a response. */
+  readonly lost: number;
+}
 
 // A separate process, so that its heap contains only the traffic. Runs a round per message, and ends when its parent disconnects.
 const traffic = await Traffic.start(Number(process.argv[2]));

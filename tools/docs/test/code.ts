@@ -1,5 +1,5 @@
 import { parseAst } from "vitest/node";
-import type { CodeBlock, MarkdownFile } from "./markdown.js";
+import type { CodeBlock, MarkdownFile } from "../src/markdown.js";
 
 // A block of code becomes a module, so that it is checked as it stands. What it takes from blocks above it on the page, it imports from
 // their modules. These imports come after the code, so that a line of the module is a line of the block. A block that begins with the

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import ts from "typescript";
-import { repository } from "./documents.js";
+import { repository } from "../src/documents.js";
 
 export interface Program {
   readonly program: ts.Program;

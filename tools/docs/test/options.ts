@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
-import { repository } from "./documents.js";
+import { repository } from "../src/documents.js";
 import { programOf } from "./program.js";
 
 // The options of the packages, as their types and docstrings say.

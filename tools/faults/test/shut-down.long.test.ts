@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { cases } from "../src/shut-down/cases.js";
+import { bundled } from "./bundled.js";
+import { cases } from "./shut-down/cases.js";
 
-// Uses the build, because node does not run TypeScript.
-const child = join(import.meta.dirname, "../dist/shut-down/child.js");
+const child = bundled("shut-down/child.ts");
 
 describe.each(["silent", "down"])("a process whose Redis is %s", (state) => {
   let redis: RedisServer;

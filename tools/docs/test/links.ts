@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
-import { repository } from "./documents.js";
-import { type MarkdownFile, parseMarkdown } from "./markdown.js";
+import { repository } from "../src/documents.js";
+import { type MarkdownFile, parseMarkdown } from "../src/markdown.js";
 
 /** The documents that npm shows, without the rest of the repository. */
 const onNpm = /^packages\/([^/]+)\/README\.md$/;

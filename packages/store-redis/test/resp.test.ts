@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeReply, encodeCommand, type Reply, ReplyError } from "../src/resp.js";
+import { decodeReply, type Reply, ReplyError } from "./resp.js";
 
 /** Replies and their bytes, from the protocol's specification. */
 interface Written {
@@ -38,14 +38,6 @@ test("a reply is read only when it is complete", () => {
     fc.property(replies, fc.uint8Array({ maxLength: 5 }), ({ reply, bytes }, next) => {
       for (let length = 0; length < bytes.length; length++) expect(decodeReply(bytes.subarray(0, length), 0)).toBeUndefined();
       expect(decodeReply(Buffer.concat([bytes, next]), 0)).toEqual({ reply, end: bytes.length });
-    }),
-  );
-});
-
-test("a command is an array of bulk strings", () => {
-  fc.assert(
-    fc.property(fc.array(fc.oneof(fc.string(), fc.integer())), (words) => {
-      expect(decodeReply(encodeCommand(words), 0)?.reply).toEqual(words.map((word) => String(word)));
     }),
   );
 });

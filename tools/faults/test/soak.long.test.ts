@@ -1,44 +1,43 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { expect, it } from "vitest";
+import { bundled } from "./bundled.js";
+import type { Sample } from "./soak/child.js";
 
-/** A sample after a round, when all its requests are done. */
-export interface Sample {
-  readonly decisions: number;
-  /** The heap and its typed arrays, after garbage collection. */
-  readonly heapBytes: number;
-  readonly rssBytes: number;
-  /** Listeners on the process and the Redis clients. */
-  readonly listeners: number;
-  readonly timers: number;
-  /** Keys in the memory store. */
-  readonly memoryKeys: number;
-  /** Requests without a response. */
-  readonly lost: number;
-}
+/** `SOAK_MINUTES=10` soaks for longer. */
+const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
 
-export interface SoakReport {
+/** The allowed growth of the heap, above the noise of garbage collection. Fallbacks keep the usage of up to 100,000 keys, and grow until then. */
+const mostGrowthBytes = 20e6;
+
+it(`mixed traffic of ${minutes} minutes leaks no memory, listeners, timers, keys or requests`, {
+  timeout: (minutes + 2) * 60_000,
+}, async () => {
+  const endMs = performance.now() + minutes * 60_000;
+  const report = await soak(({ length }) => length > 2 && performance.now() > endMs);
+  const tenth = Math.ceil(report.samples.length / 10);
+  console.table(report.samples.filter((_, i) => (i + 1) % tenth === 0));
+  expect(leftBehind(report)).toEqual([]);
+});
+
+interface SoakReport {
   readonly samples: readonly Sample[];
   /** Keys in Redis after all windows have passed. */
   readonly keysLeft: number;
 }
 
 /** The growth of the heap's median from the second third of the samples (warm) to the last third. */
-export function heapGrowth(samples: readonly Sample[]): number {
+function heapGrowth(samples: readonly Sample[]): number {
   const third = Math.floor(samples.length / 3);
   const medianOf = (some: readonly Sample[]): number =>
     some.map(({ heapBytes }) => heapBytes).sort((a, b) => a - b)[some.length >> 1] as number;
   return medianOf(samples.slice(-third)) - medianOf(samples.slice(-2 * third, -third));
 }
 
-/**
- * What a soak has leaked, in words.
- * @param mostGrowthBytes the allowed heap growth, above the noise of garbage collection. Fallback usage of up to 100,000 keys is kept,
- * so a long soak grows until then.
- */
-export function leftBehind({ samples, keysLeft }: SoakReport, mostGrowthBytes: number): string[] {
+/** What a soak has leaked, in words. */
+function leftBehind({ samples, keysLeft }: SoakReport): string[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined) return ["no round was finished"];
   const grownBytes = heapGrowth(samples);
@@ -52,11 +51,9 @@ export function leftBehind({ samples, keysLeft }: SoakReport, mostGrowthBytes: n
 }
 
 /** Runs rounds of mixed traffic in a separate process. In every fifth round Redis hangs for a moment or drops its clients. */
-export async function soak(enough: (samples: readonly Sample[]) => boolean): Promise<SoakReport> {
+async function soak(enough: (samples: readonly Sample[]) => boolean): Promise<SoakReport> {
   const redis = await startRedis();
-  // Uses the build, because node does not run TypeScript.
-  const program = fileURLToPath(new URL("../../dist/soak/child.js", import.meta.url));
-  const child = fork(program, [`${redis.port}`], { execArgv: ["--expose-gc"] });
+  const child = fork(bundled("soak/child.ts"), [`${redis.port}`], { execArgv: ["--expose-gc"] });
   const ended = once(child, "exit");
   const tooEarly = ended.then(([code]): never => {
     throw new Error(`The process of the soak has ended early, with code ${code}.`);

@@ -1,22 +1,9 @@
-/** A command's argument. */
-export type Word = string | number | Buffer;
-
 /** A reply. An error inside an array is a value; an error as the whole reply rejects the command. */
 export type Reply = string | number | null | ReplyError | Reply[];
 
 /** An error reply; its first word is the code. */
 export class ReplyError extends Error {
   override readonly name: string = "ReplyError";
-}
-
-/** Encodes a command in the Redis protocol, version 2. */
-export function encodeCommand(words: readonly Word[]): Buffer {
-  const parts: Buffer[] = [Buffer.from(`*${words.length}\r\n`)];
-  for (const word of words) {
-    const bytes = Buffer.isBuffer(word) ? word : Buffer.from(String(word));
-    parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n"));
-  }
-  return Buffer.concat(parts);
 }
 
 /** Decodes the reply at an offset; returns it with its end, or undefined while it is incomplete. */
