@@ -8,8 +8,7 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
   path({ url, originalUrl, routeOptions }) {
     const path = sentPath(url);
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
-    const isWhole = !path.endsWith("/") || routeOptions.url === path;
-    if (url === originalUrl && isWhole && !path.includes(";")) return path;
+    if (url === originalUrl && !path.includes(";") && (!path.endsWith("/") || routeOptions.url === path)) return path;
     // Fastify serves `/users/` by the route `/users/:id`, with an empty id. The pattern then stands for the path.
     return [path, path.replace(/;.*/, ""), sentPath(originalUrl), routeOptions.url ?? path].map((path) => ({ path }));
   },

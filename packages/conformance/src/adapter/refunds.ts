@@ -21,6 +21,18 @@ export function refundCases({ it }: AdapterSuite): void {
     assert.equal((await app.peek()).remaining, 3);
   });
 
+  it("refundWhen receives the status of a response without a connection, as libraries for AWS Lambda make it", async (web) => {
+    const seen: number[] = [];
+    const app = await web.start({ limits: [{ policy, refundWhen: (status) => seen.push(status) > 0 && status >= 400 }], handler: asked });
+    for (const status of [200, 404]) {
+      const { length } = seen;
+      app.handle({ "x-status": `${status}` });
+      while (seen.length === length) await turn();
+    }
+    assert.deepEqual(seen, [200, 404]);
+    while ((await app.peek()).remaining < 4) await turn();
+  });
+
   it("a list of statuses refunds a client that disconnects only if it names 499", async (web) => {
     const { opened, open } = gate();
     const rules = [

@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { type ClientRequest, IncomingMessage, request as openRequest, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import type { Decision } from "@floodgate/core";
@@ -146,6 +146,29 @@ export class App {
     const request = openRequest({ host: self, port, path, method: method.toUpperCase(), headers: sent, agent: false });
     request.on("error", () => undefined);
     return request.end(body);
+  }
+
+  /** Passes a request to the app as libraries for AWS Lambda do: its response has a socket that only takes what is written. */
+  handle(headers: Readonly<Record<string, string>>): void {
+    const nothing = (): void => undefined;
+    const write = (_chunk: unknown, ...[encoding, written]: (string | (() => void))[]): boolean => {
+      const done = written ?? encoding;
+      if (typeof done === "function") done();
+      return true;
+    };
+    const ends = { on: nothing, removeListener: nothing, destroy: nothing, cork: nothing, uncork: nothing };
+    const socket = { remoteAddress: self, _writableState: {}, writable: true, write, ...ends } as unknown as Socket;
+    const sent = { host: "localhost", ...headers };
+    const request = Object.assign(new IncomingMessage(socket), {
+      method: "GET",
+      url: "/",
+      headers: sent,
+      rawHeaders: Object.entries(sent).flat(),
+    });
+    request.push(null);
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    this.server.emit("request", request, response);
   }
 
   /** Waits until the server has noticed that all clients disconnected. */

@@ -27,7 +27,7 @@ export interface NodeResponse {
   readonly req?: { readonly socket?: NodeSocket | null };
   /** HTTP/2 only. */
   readonly stream?: NodeStream;
-  /** True for a response that Fastify's `inject` has made. It never closes, and is not marked as finished when it finishes. */
+  /** True for a response that Fastify's `inject` has made. */
   readonly isLightMyRequest?: boolean;
   once(event: "close" | "finish", listener: () => void): unknown;
 }
@@ -54,14 +54,15 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
     const { stream } = response;
     // A queued response has no socket yet, and never emits "close" if the client leaves before its turn.
     const socket = stream === undefined && response.socket === null ? response.req?.socket : undefined;
-    if (stream?.closed || response.closed || socket?.destroyed) {
-      end = { status: isSent(response) ? response.statusCode : clientClosedRequest, listeners: [] };
+    const isMade = hasNoConnection(response);
+    if (stream?.closed || response.closed || socket?.destroyed || (isMade && response.writableEnded)) {
+      end = { status: isSent(response, isMade) ? response.statusCode : clientClosedRequest, listeners: [] };
     } else {
       end = { status: undefined, listeners: [] };
-      const close = watch(response, end, socket ?? undefined);
+      const close = watch(response, end, socket ?? undefined, isMade);
       // HTTP/2: the response of a HEAD request that was cancelled emits nothing; its stream does.
       (stream ?? response).once("close", close);
-      if (response.isLightMyRequest) response.once("finish", close);
+      if (isMade) response.once("finish", () => close(true));
     }
     ends.set(response, end);
   }
@@ -69,13 +70,13 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
   else ended(end.status);
 }
 
-/** Returns the callback for the response's close. It may be called twice. */
-function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined): () => void {
-  const close = (): void => {
+/** Returns the callback for the end of the response, and whether all of it was sent if that is certain. It may be called twice. */
+function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined, isMade: boolean): (sent?: true) => void {
+  const close = (sent?: true): void => {
     if (end.status !== undefined) return;
     // HTTP/1 marks a response as finished even if its socket failed in the middle.
     const cut = response.stream === undefined && response.req?.socket?.destroyed === true;
-    end.status = isSent(response) && !cut ? response.statusCode : clientClosedRequest;
+    end.status = sent || (isSent(response, isMade) && !cut) ? response.statusCode : clientClosedRequest;
     queue?.leave(close);
     for (const listener of end.listeners.splice(0)) listener(end.status);
   };
@@ -84,9 +85,17 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined)
   return close;
 }
 
+/**
+ * Whether a library has made the response: Fastify's `inject`, or one that runs apps on AWS Lambda. It may never close, and may not be marked
+ * as ended or finished when it finishes. Its socket is no emitter, except that of `inject`.
+ */
+function hasNoConnection({ isLightMyRequest = false, stream, socket }: NodeResponse): boolean {
+  return isLightMyRequest || (stream === undefined && socket !== null && !(socket !== undefined && "once" in socket));
+}
+
 /** Both flags are needed: HTTP/2 marks a cancelled response as finished, HTTP/1 marks one as ended before it is written. */
-function isSent(response: NodeResponse): boolean {
-  return response.writableEnded && (response.writableFinished || response.isLightMyRequest === true);
+function isSent(response: NodeResponse, isMade: boolean): boolean {
+  return response.writableEnded && (response.writableFinished || isMade);
 }
 
 /** The watched responses that are queued on one socket. */
