@@ -5,6 +5,7 @@ import {
   decisionOf,
   ensureAnswer,
   functionOrNothing,
+  isBegun,
   listed,
   oneOf,
   passInTurn,
@@ -157,7 +158,6 @@ function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest
       else if (answered !== sentLater && !reply.sent) reply.send(answered);
     };
     if (action === "pass") passInTurn(reply.raw, outcome, limit.waiting, done);
-    // Somebody, such as a timeout, may have answered while functions of the request were pending.
-    else if (!reply.sent) runOnLimited(handler, done, finish);
+    else if (!isBegun(reply.raw) && !reply.sent) runOnLimited(handler, done, finish);
   });
 }

@@ -4,6 +4,7 @@ import {
   contextMiddleware,
   functionOrNothing,
   type HeldRequests,
+  isBegun,
   isPromise,
   type Outcome,
   RateLimit,
@@ -70,8 +71,8 @@ export function rateLimit<
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
-  // Somebody answered while functions of the request were pending, or the client disconnected.
-  if (ctx.headerSent || !ctx.writable) return undefined;
+  // The client may have disconnected.
+  if (!ctx.writable || isBegun(ctx.res)) return undefined;
   ctx.status = outcome.status;
   // An outer middleware may have left the response to an inner one, which does not run now.
   ctx.respond = true;
