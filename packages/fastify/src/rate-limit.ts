@@ -5,7 +5,6 @@ import {
   decisionOf,
   ensureAnswer,
   functionOrNothing,
-  isBegun,
   listed,
   oneOf,
   passInTurn,
@@ -142,7 +141,7 @@ const mountedAsHook = "rateLimit makes a plugin, not a hook. Write app.register(
 const sentLater = Symbol("sent");
 
 function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest, reply: FastifyReply, done: Done): void {
-  decideRequest(limit, request, reply, done, (_request, _reply, _done, outcome) => {
+  decideRequest(limit, request, reply.raw, done, (_request, _response, _done, outcome) => {
     const { headers, action, status, body, decision } = outcome;
     for (const { name, value, list } of headers) reply.header(name, list ? listed(reply.getHeader(name), value) : value);
     const handler = (): unknown => {
@@ -158,6 +157,7 @@ function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest
       else if (answered !== sentLater && !reply.sent) reply.send(answered);
     };
     if (action === "pass") passInTurn(reply.raw, outcome, limit.waiting, done);
-    else if (!isBegun(reply.raw) && !reply.sent) runOnLimited(handler, done, finish);
+    // Somebody, such as a timeout, may have answered while functions of the request were pending.
+    else if (!reply.sent) runOnLimited(handler, done, finish);
   });
 }

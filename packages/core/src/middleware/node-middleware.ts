@@ -50,7 +50,6 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
     setHeaders(response, outcome.headers);
     if (outcome.action === "reject") {
-      if (isBegun(response)) return;
       const send = (): void => {
         response.statusCode = outcome.status;
         response.setHeader("Content-Type", outcome.body.contentType);
@@ -116,6 +115,8 @@ export function isBegun(response: NodeResponse & { readonly headersSent: boolean
   return response.headersSent;
 }
 
+const isTooLate = (response: Parameters<typeof isBegun>[0], { action }: Outcome): boolean => action === "reject" && isBegun(response);
+
 /** CANCEL of HTTP/2. With other codes, Node reports an error to the app. */
 const cancelled = 8;
 
@@ -131,8 +132,8 @@ export function ensureAnswer(
   else waiting.answerInTime(response, send);
 }
 
-/** Decides a request of Node, and applies what was decided. Errors go to `next`. */
-export function decideRequest<Req, Res>(
+/** Decides a request of Node, and applies what was decided, unless it is too late to reject it. Errors go to `next`. */
+export function decideRequest<Req, Res extends NodeResponse & { readonly headersSent: boolean }>(
   limit: RateLimit<Req>,
   request: Req,
   response: Res,
@@ -146,8 +147,8 @@ export function decideRequest<Req, Res>(
     next(error);
     return;
   }
-  if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
-  else apply(request, response, next, outcome);
+  if ("then" in outcome) outcome.then((later) => isTooLate(response, later) || apply(request, response, next, later)).then(undefined, next);
+  else if (!isTooLate(response, outcome)) apply(request, response, next, outcome);
 }
 
 /**
