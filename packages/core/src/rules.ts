@@ -42,6 +42,6 @@ export { type RuleWords, wordsOf } from "./rules/words.js";
 export type { Refusal } from "./rules/rule.js";
 
 // Support
-export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";
+export { checkOptions, functionOrNothing, nearest, wholeNumber, wholeOf } from "./support/options.js";
 export { isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

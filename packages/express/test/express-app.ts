@@ -87,15 +87,22 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     proxies: ["one hop", "forgeable"],
     outer: true,
     seesSending: true,
+    begins: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer, begins }) {
       const app = express();
       if (proxy !== undefined) app.set("trust proxy", proxy === "forgeable" ? true : 1);
       app.use(express.json());
       if (outer !== undefined) {
         app.use((_request: Request, response: Response, next: NextFunction) => {
           response.once("finish", () => outer((name) => response.get(name)));
+          next();
+        });
+      }
+      if (begins === true) {
+        app.use((_request: Request, response: Response, next: NextFunction) => {
+          response.flushHeaders();
           next();
         });
       }

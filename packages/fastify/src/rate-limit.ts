@@ -141,7 +141,7 @@ const mountedAsHook = "rateLimit makes a plugin, not a hook. Write app.register(
 const sentLater = Symbol("sent");
 
 function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest, reply: FastifyReply, done: Done): void {
-  decideRequest(limit, request, reply, done, (_request, _reply, _done, outcome) => {
+  decideRequest(limit, request, reply.raw, done, (_request, _response, _done, outcome) => {
     const { headers, action, status, body, decision } = outcome;
     for (const { name, value, list } of headers) reply.header(name, list ? listed(reply.getHeader(name), value) : value);
     const handler = (): unknown => {

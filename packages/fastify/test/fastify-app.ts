@@ -78,11 +78,12 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
     proxies: ["one hop", "forgeable"],
     outer: true,
     seesSending: true,
+    begins: true,
     http2: true,
     routesAhead: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", http2, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", http2, handler, onError, outer, begins }) {
       const rewrites = steps.filter((step) => "rewrite" in step);
       const app = Fastify({
         ...(http2 === true ? { http2: true as never } : {}),
@@ -99,6 +100,12 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
         onError(error);
         reply.code(500).send();
       });
+      if (begins === true) {
+        app.addHook("onRequest", (_request, reply, done) => {
+          reply.raw.flushHeaders();
+          done();
+        });
+      }
       const limits = setups.map((setup) => {
         const limit = limitOf(setup);
         if (anew !== true) return limit;

@@ -1,18 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import {
-  forgeableClientIp,
-  type HeaderTarget,
-  mostHops,
-  mountedPaths,
-  type NodeResponse,
-  nodeHeader,
-  type PossiblePath,
-  parsedPath,
-  type RequestPath,
-  type RequestReader,
-  reparsedPaths,
-} from "@floodgate/core/adapter";
-import { hasSlashMount, mountedAt } from "./mounts.js";
+import type { HeaderTarget, NodeResponse } from "@floodgate/core/adapter";
 
 /** The used part of Node's HTTP/1 or HTTP/2 response. */
 export interface KoaResponse extends NodeResponse, HeaderTarget {
@@ -65,48 +52,3 @@ export type RateLimitState<Name extends string = "rateLimit"> = object & {
   /** The decision of the last rate limit of this request; undefined if none applied. */
   [Property in Name]?: Decision;
 };
-
-export const koaReader: RequestReader<KoaContext> = {
-  identity: (ctx) => ctx.req,
-  app: (ctx) => ctx.app,
-  method: (ctx) => ctx.method,
-  path: fullPath,
-  header: (ctx, name) => nodeHeader(ctx.req, name),
-  remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
-  clientIp(ctx) {
-    const { proxy, maxIpsCount } = ctx.app;
-    // Koa counts with slice(-maxIpsCount), which takes 0.5 as 0: all addresses.
-    if (proxy && !(maxIpsCount >= 1 && maxIpsCount <= mostHops)) {
-      const setting = maxIpsCount > 0 ? `with an \`app.maxIpsCount\` of ${maxIpsCount}` : "without `app.maxIpsCount`";
-      throw forgeableClientIp(
-        `Koa's \`app.proxy\` is true ${setting}`,
-        "Write new Koa({ proxy: true, maxIpsCount: 1 }) for one proxy in front, also where `proxyIpHeader` names a header with one address.",
-      );
-    }
-    return ctx.ip;
-  },
-  trustsProxy: (ctx) => Boolean(ctx.app.proxy),
-  route: routePattern,
-};
-
-/** The path that the routers follow, with the prefixes that koa-mount has removed. */
-function fullPath(ctx: KoaContext): RequestPath {
-  const { path, url, originalUrl, mountPath, newRouterPath, routerPath, _matchedRoute } = ctx;
-  // Some targets, such as `/\\a@#`, have no path, although Koa's types say so. No route serves them.
-  const rest: string = path ?? "/";
-  const base = mountedAt(ctx);
-  const full = base === undefined ? mountedPaths(originalUrl, rest, mountPath + rest) : parsedPath(base, rest, url, originalUrl);
-  // The app may give @koa/router another path. The router leaves its own patterns in `routerPath`; only its old versions read it.
-  const reparsed = reparsedPaths(rest, hasSlashMount(ctx));
-  if (newRouterPath === undefined && routerPath === undefined && reparsed.length === 0) return full;
-  const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((other) => typeof other === "string");
-  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsed];
-  const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
-  return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
-}
-
-/** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */
-function routePattern({ _matchedRoute: pattern, matched }: KoaContext): string | undefined {
-  if (pattern === undefined || !Array.isArray(matched)) return undefined;
-  return matched.some((layer) => layer.path === pattern && layer.methods.length > 0) ? `${pattern}` : undefined;
-}

@@ -3,7 +3,7 @@ import {
   clientClosedRequest,
   contextMiddleware,
   functionOrNothing,
-  type HeldRequests,
+  isBegun,
   isPromise,
   type Outcome,
   RateLimit,
@@ -15,8 +15,8 @@ import {
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { type KoaContext, koaReader, type RateLimitState } from "./context.js";
-import { keepHeadersOnError } from "./error-headers.js";
+import type { KoaContext, RateLimitState } from "./context.js";
+import { koaReader } from "./request.js";
 
 type Next = () => Promise<unknown>;
 
@@ -63,15 +63,21 @@ export function rateLimit<
     }
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
     if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
-    return delayMs === 0 ? next() : passInTurn(ctx, next, limit.waiting, delayMs);
+    if (delayMs === 0) return next();
+    return turn(limit.waiting, delayMs, (gone) => whenEnded(ctx.res, gone)).then((isServed) => {
+      if (isServed) return next();
+      // Nobody receives it, but an outer logger may log it.
+      ctx.status = clientClosedRequest;
+      return undefined;
+    });
   };
   const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
   return contextMiddleware(limit, "a context of Koa", isContext, apply) as unknown as RateLimitMiddleware<Name>;
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
-  // Somebody answered while functions of the request were pending, or the client disconnected.
-  if (ctx.headerSent || !ctx.writable) return undefined;
+  // The client may have disconnected.
+  if (!ctx.writable || isBegun(ctx.res)) return undefined;
   ctx.status = outcome.status;
   // An outer middleware may have left the response to an inner one, which does not run now.
   ctx.respond = true;
@@ -87,10 +93,25 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   return isPromise(answered) ? answered.then(finish) : finish();
 }
 
-/** Lets a request pass at its turn, unless its client disconnects before. */
-async function passInTurn(ctx: KoaContext, next: Next, waiting: HeldRequests, delayMs: number): Promise<unknown> {
-  if (await turn(waiting, delayMs, (gone) => whenEnded(ctx.res, gone))) return next();
-  // Nobody receives it, but an outer logger may log it.
-  ctx.status = clientClosedRequest;
-  return undefined;
+const watched = new WeakSet<KoaContext["app"]>();
+
+/**
+ * Keeps a limit's headers on error responses. Koa's error handling, also after `ctx.throw(404)`, removes all headers that
+ * `res.getHeaderNames` lists. While it runs, that list omits the limit's headers. (`error.headers` would not work for an error object that
+ * several requests throw.) Errors that an outer middleware catches lose no headers.
+ */
+function keepHeadersOnError(app: KoaContext["app"]): void {
+  if (watched.has(app)) return;
+  watched.add(app);
+  app.on("error", (_error, ctx) => {
+    const { res } = (ctx ?? {}) as Partial<KoaContext>;
+    if (res === undefined) return;
+    const { getHeaderNames } = res;
+    const isKept = (name: string): boolean =>
+      /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");
+    res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name));
+    queueMicrotask(() => {
+      res.getHeaderNames = getHeaderNames;
+    });
+  });
 }

@@ -110,10 +110,11 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
     proxies: ["one hop", "forgeable"],
     outer: true,
     seesSending: true,
+    begins: true,
     http2: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer, begins }) {
       const app = new koa();
       app.on("error", onError);
       if (proxy !== undefined) app.proxy = true;
@@ -123,6 +124,14 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
         app.use(async (ctx, next) => {
           await next();
           outer((name) => ctx.response.get(name) || undefined);
+        });
+      }
+      if (begins === true) {
+        app.use((ctx, next) => {
+          ctx.respond = false;
+          ctx.status = 200;
+          ctx.flushHeaders();
+          return next();
         });
       }
       const limits = setups.map((setup) => (anew === true ? madeAnew(() => limitOf(setup)) : limitOf(setup)));

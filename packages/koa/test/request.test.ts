@@ -4,8 +4,8 @@ import Router from "@koa/router";
 import type Koa from "koa";
 import mount from "koa-mount";
 import { describe, expect, it } from "vitest";
-import { koaReader } from "../src/context.js";
 import { rateLimit } from "../src/index.js";
+import { koaReader } from "../src/request.js";
 import { appOf, ok, serving, statuses, versions } from "./serving.js";
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

@@ -19,21 +19,23 @@ const nodeReader: RequestReader<Any> = {
   route: () => undefined,
 };
 
-/** The request that a call came by, by the kind of its context. */
-const requests: Record<string, (...args: Any[]) => Any> = {
-  http: (request) => request,
-  graphql: (_root, _args, context) => context?.req ?? context?.request ?? context?.reply?.request ?? context?.extra?.request,
-  // Socket.IO keeps the request of a connection.
-  ws: (client) => client?.request ?? client,
-};
+/** The context of a GraphQL operation. */
+const graphOf = (context: ExecutionContext): Any => (context.getType<string>() === "graphql" ? context.getArgByIndex(2) : undefined);
 
-const requestOf = (context: ExecutionContext): Any => requests[context.getType<string>()]?.(...context.getArgs());
+/** The request that a call came by. Socket.IO keeps that of a connection. */
+function requestOf(context: ExecutionContext): Any {
+  const type = context.getType<string>();
+  if (type === "http") return context.getArgByIndex(0);
+  if (type === "ws") return context.getArgByIndex(0)?.request ?? context.getArgByIndex(0);
+  const graph = graphOf(context);
+  return graph?.req ?? graph?.request ?? graph?.reply?.request ?? graph?.extra?.request;
+}
 
 /** Node's response, if the context has one. */
 export function responseOf(context: ExecutionContext): (NodeResponse & HeaderTarget) | undefined {
-  const args: Any[] = context.getArgs();
-  const type = context.getType<string>();
-  const response = type === "http" ? args[1] : type === "graphql" ? (args[2]?.res ?? args[2]?.reply ?? requestOf(context)?.res) : undefined;
+  const graph = graphOf(context);
+  const response =
+    context.getType() === "http" ? context.getArgByIndex(1) : (graph?.res ?? graph?.reply ?? (graph && requestOf(context)?.res));
   return response?.raw ?? response;
 }
 
@@ -41,8 +43,7 @@ export function responseOf(context: ExecutionContext): (NodeResponse & HeaderTar
 function read<T>(context: ExecutionContext, ask: (reader: RequestReader<Any>, request: Any) => T): T {
   const request = requestOf(context);
   if (request?.raw !== undefined && request.server !== undefined) return ask(fastifyReader, request);
-  if (typeof request?.app?.get === "function") return ask(expressReader, request);
-  return ask(nodeReader, request);
+  return ask(typeof request?.app?.get === "function" ? expressReader : nodeReader, request);
 }
 
 /** Each message and each field of a GraphQL operation is counted, so it is its arguments, which are the same for all guards. */

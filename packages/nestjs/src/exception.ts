@@ -10,16 +10,22 @@ export class RateLimitException extends HttpException {
   readonly retryAfterMs: number;
   /** What clients of GraphQL see of the error. */
   readonly extensions: { readonly code: string; readonly retryAfterMs: number };
+  readonly #response: string | object;
 
   /** @param answered what `onLimited` has answered in place of the usual body. */
-  constructor({ status, body, decision }: Outcome, answered: string | object | undefined) {
-    // Nest would wrap a text into JSON.
-    const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
-    super(answered ?? usual(), status);
-    this.message = limitedMessage(decision);
+  constructor({ status, body, decision }: Outcome, answered: unknown) {
+    // With an object, Nest would make another message of the class's name first.
+    super(limitedMessage(decision), status);
     this.decision = decision;
     this.retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
     this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: this.retryAfterMs };
+    // Nest would wrap a text into JSON.
+    const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
+    this.#response = (answered as string | object | undefined) ?? usual();
+  }
+
+  override getResponse(): string | object {
+    return this.#response;
   }
 }
 

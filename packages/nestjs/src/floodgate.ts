@@ -2,7 +2,7 @@ import type { Decision } from "@floodgate/core";
 import { type AppLimitOptions, functionOrNothing, getOrMake, type RouteLimit, RouteLimits, warnOnce } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { type CustomDecorator, type ExecutionContext, SetMetadata, type Type } from "@nestjs/common";
-import { type DiscoveryService, type MetadataScanner, Reflector } from "@nestjs/core";
+import { type DiscoveryService, MetadataScanner, Reflector } from "@nestjs/core";
 import { nestReader } from "./context.js";
 
 export interface FloodgateModuleOptions<Own extends string = string> extends AppLimitOptions<ExecutionContext, Own> {
@@ -21,6 +21,7 @@ type Said = RouteRateLimitOptions | "skip" | "app";
 
 const metadata = "floodgate:rate-limit";
 const reflector = new Reflector();
+const scanner = new MetadataScanner();
 
 /**
  * Limits a handler by its own options, which are over those of the module, with a count of its own. On a class, its handlers share that count.
@@ -43,33 +44,29 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
   /** Whether a guard asks for limits. */
   isGuarded = false;
   readonly #discovery: DiscoveryService;
-  readonly #scanner: MetadataScanner;
   readonly #limits = new WeakMap<Type, Map<Handler | Type, Limit | undefined>>();
 
   /** @throws FloodgateError if an option is wrong. */
-  constructor(options: FloodgateModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) {
+  constructor(options: FloodgateModuleOptions, discovery: DiscoveryService) {
     super("FloodgateModule", options, ["onLimited"], nestReader, memoryStore, (where, { onLimited }) => {
       functionOrNothing(where, "onLimited", onLimited, '() => { throw new ServiceUnavailableException("Slow down"); }');
     });
     this.#discovery = discovery;
-    this.#scanner = scanner;
   }
 
   /** The limit of a handler; undefined if it has none. */
   limitOf(handler: Handler, type: Type): Limit | undefined {
-    const limits = getOrMake(this.#limits, type, () => new Map());
-    if (!limits.has(handler)) limits.set(handler, this.#make(handler, type, limits));
-    return limits.get(handler);
-  }
-
-  #make(handler: Handler, type: Type, limits: Map<Handler | Type, Limit | undefined>): Limit | undefined {
+    const limits = getOrMake(this.#limits, type, () => new Map<Handler | Type, Limit | undefined>());
+    if (limits.has(handler)) return limits.get(handler);
     const own = reflector.get<Said>(metadata, handler);
     const said = own ?? reflector.get<Said>(metadata, type) ?? "app";
-    if (said === "app") return this.app;
-    if (said === "skip") return undefined;
-    if (own !== undefined) return this.of(said, `${type.name}.${handler.name}`);
-    // All handlers of a class share its limit.
-    return getOrMake(limits, type, () => this.of(said, type.name));
+    let limit = said === "app" ? this.app : undefined;
+    if (typeof said === "object") {
+      // All handlers of a class share its limit.
+      limit = own ? this.of(said, `${type.name}.${handler.name}`) : getOrMake(limits, type, () => this.of(said, type.name));
+    }
+    limits.set(handler, limit);
+    return limit;
   }
 
   /** Makes all limits, so that a wrong option stops the app when it starts. */
@@ -77,7 +74,7 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
     for (const { metatype } of [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]) {
       const prototype: unknown = metatype?.prototype;
       if (typeof prototype !== "object" || prototype === null) continue;
-      for (const name of this.#scanner.getAllMethodNames(prototype)) {
+      for (const name of scanner.getAllMethodNames(prototype)) {
         this.limitOf((prototype as Record<string, Handler>)[name] as Handler, metatype as Type);
       }
     }

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { decisionOf, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import { decisionOf, isBegun, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
 import { RateLimitException, rejectMessage } from "./exception.js";
@@ -42,28 +42,26 @@ function apply(context: ExecutionContext, { limit, options: { onLimited } }: Lim
   const response = responseOf(context);
   if (response !== undefined) setHeaders(response, headersFor(context, outcome));
   if (outcome.action === "reject") {
-    const answered = onLimited && withFaults(() => onLimited(context, outcome.decision));
-    return isPromise(answered)
-      ? Promise.resolve(answered).then((own) => reject(context, outcome, own))
-      : reject(context, outcome, answered);
+    const type = context.getType();
+    // Somebody, such as a timeout, may have answered. The exception stops the handler.
+    if (onLimited === undefined || (response && isBegun(response))) return reject(type, response, outcome, undefined);
+    const answered = withFaults(() => onLimited(context, outcome.decision));
+    if (!isPromise(answered)) return reject(type, response, outcome, answered);
+    return Promise.resolve(answered).then((own) => reject(type, response, outcome, own));
   }
-  const pass = (go: () => void): void =>
-    response === undefined ? void limit.waiting.hold(outcome.delayMs, go) : passInTurn(response, outcome, limit.waiting, go);
-  if (outcome.delayMs > 0) return new Promise((resolve) => pass(() => resolve(true)));
-  if (response !== undefined) pass(() => undefined);
+  if (outcome.delayMs > 0) return new Promise((resolve) => passInTurn(response, outcome, limit.waiting, () => resolve(true)));
+  passInTurn(response, outcome, limit.waiting, () => undefined);
   return true;
 }
 
 /** Throws at once where it can: a promise costs more than the decision. */
-function reject(context: ExecutionContext, outcome: Outcome, answered: unknown): Promise<never> {
+function reject(type: string, response: ReturnType<typeof responseOf>, outcome: Outcome, answered: unknown): Promise<never> {
   // A stack would cost more than all the rest, and always show the same calls of Nest.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const exception = new RateLimitException(outcome, answered as string | object | undefined);
+  const exception = new RateLimitException(outcome, answered);
   Error.stackTraceLimit = stackTraceLimit;
-  const type = context.getType<string>();
   if (type === "ws" || type === "rpc") return rejectMessage(type, exception);
-  const response = responseOf(context);
   const { contentType } = outcome.body;
   // Nest 11, whose exceptions have no `errorCode`, takes problem+json for a mistake, and would warn at each rejection.
   const isKnown = "errorCode" in exception || !contentType.startsWith("application/problem");

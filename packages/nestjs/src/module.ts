@@ -1,5 +1,5 @@
 import { ConfigurableModuleBuilder, type ConfigurableModuleCls, Global, Module } from "@nestjs/common";
-import { DiscoveryModule, DiscoveryService, MetadataScanner } from "@nestjs/core";
+import { DiscoveryModule, DiscoveryService } from "@nestjs/core";
 import { Floodgate, type FloodgateModuleOptions } from "./floodgate.js";
 
 const builder = new ConfigurableModuleBuilder<FloodgateModuleOptions>().setClassMethodName("forRoot").build();
@@ -11,16 +11,7 @@ const Base: ConfigurableModuleCls<FloodgateModuleOptions, "forRoot"> = builder.C
  */
 export class FloodgateModule extends Base {}
 
+const inject = [builder.MODULE_OPTIONS_TOKEN, DiscoveryService];
+const useFactory = (options: FloodgateModuleOptions, discovery: DiscoveryService): Floodgate => new Floodgate(options, discovery);
 Global()(FloodgateModule);
-Module({
-  imports: [DiscoveryModule],
-  providers: [
-    {
-      provide: Floodgate,
-      useFactory: (options: FloodgateModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) =>
-        new Floodgate(options, discovery, scanner),
-      inject: [builder.MODULE_OPTIONS_TOKEN, DiscoveryService, MetadataScanner],
-    },
-  ],
-  exports: [Floodgate],
-})(FloodgateModule);
+Module({ imports: [DiscoveryModule], providers: [{ provide: Floodgate, useFactory, inject }], exports: [Floodgate] })(FloodgateModule);

@@ -28,7 +28,7 @@ import {
   type Type,
   UseGuards,
 } from "@nestjs/common";
-import { BaseExceptionFilter, DiscoveryModule, DiscoveryService, MetadataScanner, NestFactory } from "@nestjs/core";
+import { BaseExceptionFilter, DiscoveryModule, DiscoveryService, NestFactory } from "@nestjs/core";
 import { ExpressAdapter } from "@nestjs/platform-express";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { send as sendInExpress } from "../../express/test/express-app.js";
@@ -113,16 +113,16 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
     proxies: ["one hop", "forgeable"],
     outer: true,
     seesSending: true,
+    begins: true,
     routesAhead: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", handler, onError, outer, begins }) {
       const floodgates: Floodgate[] = [];
       const guards = setups.map((_, i): CanActivate => ({ canActivate: (context) => guardOf(i).canActivate(context) }));
       let app: INestApplication;
       const made = new Map<number, FloodgateGuard>();
-      const floodgateOf = (setup: LimitSetup): Floodgate =>
-        new Floodgate(optionsOf(setup), app.get(DiscoveryService), app.get(MetadataScanner));
+      const floodgateOf = (setup: LimitSetup): Floodgate => new Floodgate(optionsOf(setup), app.get(DiscoveryService));
       const guardOf = (i: number): FloodgateGuard => {
         const guard = made.get(i);
         return guard !== undefined && anew !== true ? guard : new FloodgateGuard(floodgateOf(setups[i] as LimitSetup));
@@ -162,11 +162,13 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
         app.use((request: Any, response: Any, next: () => void) => {
           request.url = rewrite(request.url);
           if (outer !== undefined) response.once("finish", () => outer((header) => response.get(header)));
+          if (begins === true) response.flushHeaders();
           next();
         });
       } else {
         // Without a parser Fastify answers with an error. This one reads nothing, as Express does.
         adapter.getInstance().addContentTypeParser("application/octet-stream", (_request: Any, _payload: Any, done: Any) => done(null));
+        if (begins === true) adapter.getInstance().addHook("onRequest", async (_request: Any, reply: Any) => reply.raw.flushHeaders());
         if (outer !== undefined) {
           adapter.getInstance().addHook("onResponse", async (_request: Any, reply: Any) => outer((header) => reply.getHeader(header)));
         }

@@ -83,14 +83,16 @@ export const routerAdapter: Adapter = {
   proxies: [],
   outer: true,
   seesSending: true,
+  begins: true,
   http2: true,
   // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
   store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-  async start({ limits: setups, anew, steps, host, http2, handler, onError, outer }) {
+  async start({ limits: setups, anew, steps, host, http2, handler, onError, outer, begins }) {
     const router = Router();
     router.use(async (request: IncomingMessage, response: ServerResponse, next: () => void) => {
       if (request.headers["content-type"] === "application/json") Object.assign(request, { body: await json(request) });
       if (outer !== undefined) response.once("finish", () => outer((name) => response.getHeader(name)?.toString()));
+      if (begins === true) response.flushHeaders();
       next();
     });
     const limits = setups.map((setup) => (anew === true ? madeAnew(() => limitOf(setup)) : limitOf(setup)));

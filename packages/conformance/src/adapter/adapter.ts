@@ -80,6 +80,8 @@ export interface Setup {
    * `await next()` in Koa and Hono, when the response finishes in Express. Set only if the adapter has `outer`.
    */
   readonly outer?: (header: (name: string) => string | undefined) => void;
+  /** Send the headers of each response in a middleware before the limits, and leave the body to the handler. Set only if the adapter has `begins`. */
+  readonly begins?: boolean;
 }
 
 /** The properties of a middleware. */
@@ -102,6 +104,8 @@ export interface Adapter {
   readonly proxies: readonly ProxySetting[];
   /** Whether `start` supports `Setup.outer`. */
   readonly outer?: boolean;
+  /** Whether `start` supports `Setup.begins`. */
+  readonly begins?: boolean;
   /** Whether the adapter can tell when a response has been sent, not only when its body has been read. */
   readonly seesSending?: boolean;
   /** Whether `start` supports `Setup.http2`. */

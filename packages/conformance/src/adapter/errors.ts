@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { fixedWindow } from "@floodgate/core";
+import { constants } from "node:http2";
+import { fixedWindow, type Store } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
+import { Http2Client, until } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
-import { turn } from "./world.js";
+import { later, self, turn } from "./world.js";
 
 const fault: Error = new Error("of the app's own");
 const policy = fixedWindow({ limit: 5, window: "1m" });
@@ -15,7 +17,7 @@ const faulty = (fail: () => never | Promise<never>): [string, LimitSetup][] => [
 ];
 
 /** When the app's own functions fail, the request fails: it is not allowed, not a 429, and does not crash the process. */
-export function errorCases({ it }: AdapterSuite): void {
+export function errorCases({ adapter, it }: AdapterSuite): void {
   const throws = (): never => {
     throw fault;
   };
@@ -82,5 +84,43 @@ export function errorCases({ it }: AdapterSuite): void {
     const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }], handler: rejects });
     assert.deepEqual(await app.statuses(2), [500, 429]);
     assert.deepEqual(app.errors, [fault]);
+  });
+
+  if (adapter.begins !== true) return;
+  for (const [how, storeOf] of [
+    ["now", (store: Store<"sync">) => store],
+    ["later", later],
+  ] as const) {
+    it(`a request that is rejected ${how}, after a middleware sent its headers, is cut off, and the app serves on`, async (web) => {
+      let served = 0;
+      const answered: unknown[] = [];
+      const limit: LimitSetup = { policy, store: storeOf(web.store), onLimited: () => void answered.push("limited") };
+      const app = await web.start({ limits: [limit], begins: true, handler: () => ({ body: ++served }) });
+      await app.limits[0]?.limiter.block(self, "1h");
+      for (let i = 0; i < 2; i++) {
+        const complete = await new Promise((resolve) => {
+          const request = app.open("/").on("close", () => resolve(false));
+          request.on("response", (response) =>
+            response
+              .resume()
+              .on("end", () => resolve(response.complete))
+              .on("error", () => undefined),
+          );
+        });
+        assert.equal(complete, false);
+      }
+      assert.deepEqual([served, answered, app.errors], [0, [], []]);
+    });
+  }
+
+  if (adapter.http2 !== true) return;
+  it("a request of HTTP/2 that is rejected after a middleware sent its headers is cut off", async (web) => {
+    const app = await web.start({ limits: [{ policy }], begins: true, http2: true });
+    await app.limits[0]?.limiter.block(self, "1h");
+    const client = await Http2Client.connect(app.server);
+    client.ask({});
+    await until(() => client.streams[0]?.closed === true, "the end of the stream");
+    assert.deepEqual([client.statuses, client.streams[0]?.rstCode, app.errors], [[200], constants.NGHTTP2_CANCEL, []]);
+    await client.leave();
   });
 }

@@ -37,6 +37,7 @@ export interface Wanted {
   readonly http2?: boolean;
   readonly handler?: Handler;
   readonly outer?: Setup["outer"];
+  readonly begins?: boolean;
   /** Uses the adapter's default store. */
   readonly ownStores?: boolean;
   /** Makes each limit again for each request, with its own store. */
@@ -55,7 +56,7 @@ export class Web extends World {
 
   /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
-    const { limits, steps, proxy, host, http2, handler, outer, ownStores, anew }: Wanted =
+    const { limits, steps, proxy, host, http2, handler, outer, begins, ownStores, anew }: Wanted =
       "limits" in wanted ? wanted : { limits: [wanted] };
     const errors: unknown[] = [];
     const running = await this.#adapter.start({
@@ -65,6 +66,7 @@ export class Web extends World {
       ...(host === undefined ? {} : { host }),
       ...(http2 === undefined ? {} : { http2 }),
       ...(outer === undefined ? {} : { outer }),
+      ...(begins === undefined ? {} : { begins }),
       ...(anew === undefined ? {} : { anew }),
       handler: handler ?? ((_, decision) => ({ body: { served: true, decision } })),
       onError: (error) => errors.push(error),

@@ -9,7 +9,7 @@ import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, invalidOption, shown } from "../support/errors.js";
-import { checkOptions } from "../support/options.js";
+import { checkOptions, wholeOf } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
@@ -395,7 +395,7 @@ export function checkCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
+    `A cost must be ${wholeOf(1, cost)}, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
   );
 }
 

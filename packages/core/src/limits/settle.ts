@@ -5,6 +5,7 @@ import type { Guard } from "../decide/guard.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
+import { wholeOf } from "../support/options.js";
 import { andThen, attempt, type Promised } from "../support/promises.js";
 import { isSlot } from "./slots.js";
 
@@ -126,6 +127,6 @@ export function checkRealCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write 1200, for example; Math.ceil rounds up.`,
+    `A real cost must be ${wholeOf(0, cost)}, but was ${shown(cost)}. Write 1200, for example; Math.ceil rounds up.`,
   );
 }

@@ -8,6 +8,7 @@ import { type NodeResponse, whenEnded } from "../responses/response-end.js";
 import { conflict, withFaults } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
 import { isPromise } from "../support/promises.js";
+import { warnOnce } from "../support/warn.js";
 import { type RateLimitControls, withControls } from "./controls.js";
 import type { RateLimit } from "./rate-limit.js";
 
@@ -49,8 +50,6 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
     setHeaders(response, outcome.headers);
     if (outcome.action === "reject") {
-      // Somebody, such as a timeout, answered while functions of the request were pending.
-      if (response.headersSent) return;
       const send = (): void => {
         response.statusCode = outcome.status;
         response.setHeader("Content-Type", outcome.body.contentType);
@@ -100,6 +99,27 @@ export function checkDecisionName(request: object, name: string): void {
   );
 }
 
+/**
+ * Whether the response to a rejected request has begun, so that it cannot become a 429. Somebody, such as a timeout, may have answered. But if a
+ * middleware has only sent the headers, nobody would end the response: it is cut off, as frameworks do after an error.
+ */
+export function isBegun(response: NodeResponse & { readonly headersSent: boolean }): boolean {
+  if (response.headersSent && !response.writableEnded) {
+    warnOnce(
+      "FLOODGATE_HEADERS_SENT",
+      "A request was rejected after a middleware before the limit had sent the headers of its response, so it cannot get a 429, and its connection was cut. Mount the limit before that middleware.",
+    );
+    if (response.stream === undefined) response.destroy?.();
+    else response.stream.close(cancelled);
+  }
+  return response.headersSent;
+}
+
+const isTooLate = (response: Parameters<typeof isBegun>[0], { action }: Outcome): boolean => action === "reject" && isBegun(response);
+
+/** CANCEL of HTTP/2. With other codes, Node reports an error to the app. */
+const cancelled = 8;
+
 /** Makes sure that a rejected request is answered, whatever `onLimited` did. Without a parameter for the response, it only observes. */
 export function ensureAnswer(
   response: NodeResponse & { readonly headersSent: boolean },
@@ -112,8 +132,8 @@ export function ensureAnswer(
   else waiting.answerInTime(response, send);
 }
 
-/** Decides a request of Node, and applies what was decided. Errors go to `next`. */
-export function decideRequest<Req, Res>(
+/** Decides a request of Node, and applies what was decided, unless it is too late to reject it. Errors go to `next`. */
+export function decideRequest<Req, Res extends NodeResponse & { readonly headersSent: boolean }>(
   limit: RateLimit<Req>,
   request: Req,
   response: Res,
@@ -127,15 +147,24 @@ export function decideRequest<Req, Res>(
     next(error);
     return;
   }
-  if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
-  else apply(request, response, next, outcome);
+  if ("then" in outcome) outcome.then((later) => isTooLate(response, later) || apply(request, response, next, later)).then(undefined, next);
+  else if (!isTooLate(response, outcome)) apply(request, response, next, outcome);
 }
 
-/** Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over. */
-export function passInTurn(response: NodeResponse, { delayMs, afterResponse }: Outcome, waiting: HeldRequests, next: () => void): void {
-  if (afterResponse !== undefined) whenEnded(response, afterResponse);
+/**
+ * Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over.
+ * @param response undefined if the request has none, such as a message. Nobody knows then when it is over.
+ */
+export function passInTurn(
+  response: NodeResponse | undefined,
+  { delayMs, afterResponse }: Outcome,
+  waiting: HeldRequests,
+  next: () => void,
+): void {
+  const over = (ended: (status: number) => void): void => void (response && whenEnded(response, ended));
+  if (afterResponse !== undefined) over(afterResponse);
   if (delayMs === 0) next();
-  else whenEnded(response, waiting.hold(delayMs, next));
+  else over(waiting.hold(delayMs, next));
 }
 
 /** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */

@@ -13,6 +13,7 @@ export interface NodeSocket {
 /** The used part of an HTTP/2 stream. */
 export interface NodeStream {
   readonly closed: boolean;
+  close(code: number): unknown;
   once(event: "close", listener: () => void): unknown;
 }
 
@@ -29,6 +30,8 @@ export interface NodeResponse {
   readonly stream?: NodeStream;
   /** True for a response that Fastify's `inject` has made. */
   readonly isLightMyRequest?: boolean;
+  /** HTTP/1 only. */
+  destroy?(): unknown;
   once(event: "close" | "finish", listener: () => void): unknown;
 }
 

@@ -1,7 +1,7 @@
 import type { Limit } from "../decide/decision.js";
 import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown, wrongOption } from "../support/errors.js";
-import { didYouMean } from "../support/options.js";
+import { didYouMean, wholeOf } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 
 /** The app's `costs`, which rules refer to by name. */
@@ -37,7 +37,7 @@ export function checkRuleCost(where: string, cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `${where}: \`cost\` must be a whole number of at least 1, or 0 for a free request, but was ${shown(cost)}. Write cost: 1.`,
+    `${where}: \`cost\` must be ${wholeOf(1, cost)}, or 0 for a free request, but was ${shown(cost)}. Write cost: 1.`,
     { at: ["cost"] },
   );
 }

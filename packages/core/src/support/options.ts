@@ -35,12 +35,16 @@ function unknownOptions(where: string, options: Readonly<Record<string, unknown>
   return sentences.join(" ");
 }
 
+/** What a number must be, for an error. The upper bound is said only to who passes it. */
+export const wholeOf = (least: number, value: unknown): string =>
+  `a whole number of at least ${least}${typeof value === "number" && value >= 2 ** 53 ? " and below 2^53" : ""}`;
+
 /** Checks for a whole number of at least `least` and below 2^53. */
 export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`${option}\` must be a whole number of at least ${least}${typeof value === "number" && value >= 2 ** 53 ? " and below 2^53" : ""}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
+    `${where}: \`${option}\` must be ${wholeOf(least, value)}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
     { at: [option] },
   );
 }

@@ -1,4 +1,5 @@
 import type { Key, LimiterKey, StateView } from "@floodgate/core";
+import { wholeOf } from "@floodgate/core/rules";
 import { z } from "zod";
 
 // The JSON that the API takes and answers. The `error` of a schema completes "must be ...". The `id` of a schema is its name in the OpenAPI
@@ -13,7 +14,8 @@ function text(least: number, most: number, error: string, pattern = /^/): z.ZodS
   return string.refine((text) => !/\p{Surrogate}/u.test(text), { error });
 }
 
-function whole(least: number, error: string): z.ZodNumber {
+function whole(least: number): z.ZodNumber {
+  const error = ({ input }: { readonly input?: unknown }): string => wholeOf(least, input);
   return z.number({ error }).int({ error }).min(least, { error }).max(Number.MAX_SAFE_INTEGER, { error });
 }
 
@@ -47,7 +49,7 @@ const rule = text(1, 128, "the name of a rule").meta({ description: "The name of
 const named = {
   rule,
   key,
-  cost: whole(1, "a whole number of at least 1").optional().meta({ description: "The units to take. Default 1." }),
+  cost: whole(1).optional().meta({ description: "The units to take. Default 1." }),
   plan: text(1, 128, "the name of a plan").optional().meta({
     description: "The plan of the key. Without it, or if the rule has no such plan, the rule's own policy counts.",
   }),
@@ -103,7 +105,7 @@ export const checkForms = { single, several, request };
 export const checkBody = z.union([single, several, request]).meta({ id: "Check" });
 
 const receipt = text(1, 120_000, "a receipt, as /v1/check has answered it", /^fb1\.[\w-]+$/);
-const cost = whole(0, "a whole number of at least 0").meta({ description: "What the request has really used." });
+const cost = whole(0).meta({ description: "What the request has really used." });
 const duration = text(2, 20, 'a duration, such as "15m", "1h" or "1d"', /^\d{1,15}(?:ms|s|m|h|d)$/);
 
 export const receiptBody = object({ receipt }).meta({ id: "Receipt" });

@@ -39,6 +39,11 @@ describe("A body is refused", () => {
     ["with too many checks", { checks: Array.from({ length: 17 }, (_, i) => ({ ...ann, key: i })) }, "a list of 1 to 16 checks"],
     ["with a wrong check", { checks: [ann, { ...ann, cost: "3" }] }, '`checks[1].cost` must be a whole number of at least 1, but was "3"'],
     ["with one check twice", { checks: [ann, ann] }, "twice with the same key"],
+    [
+      "with a cost of 2^53",
+      { ...ann, cost: 2 ** 53 },
+      "`cost` must be a whole number of at least 1 and below 2^53, but was 9007199254740992",
+    ],
     ["with a cost of 0", { ...ann, cost: 0 }, "`cost` must be a whole number of at least 1, but was 0"],
     ["with a negative cost", { ...ann, cost: -1 }, "but was -1"],
     ["with a fraction", { ...ann, cost: 0.5 }, "but was 0.5"],
