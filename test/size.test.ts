@@ -14,12 +14,12 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 55.8],
-  ["fastify", "rateLimit", 55.9],
-  ["koa", "rateLimit", 55.9],
-  ["hono", "rateLimit", 55.4],
-  ["node", "rateLimit", 55.1],
-  ["fetch", "rateLimit", 55.5],
+  ["express", "rateLimit", 56.0],
+  ["fastify", "rateLimit", 56.2],
+  ["koa", "rateLimit", 56.1],
+  ["hono", "rateLimit", 55.5],
+  ["node", "rateLimit", 55.4],
+  ["fetch", "rateLimit", 55.6],
   ["store-redis", "redisStore", 45.6],
   ["rules", "fileRules", 85.3],
   ["core", "createLimiter", 23.1],
