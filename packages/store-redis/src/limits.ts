@@ -1,12 +1,15 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
+import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 import { leanScript, type Script } from "./script.js";
 
 /** A limit, prepared for sending. */
-export interface KnownLimit extends CachedLimit {
+export interface KnownLimit {
+  readonly limit: Limit;
+  /** The end of its Redis keys. Limits with the same suffix share their counts. */
+  readonly suffix: string;
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
   /** The script of a decision alone under this limit, if it has one. */
@@ -44,7 +47,6 @@ const mostLean = 200;
 export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
   readonly denied: DenyCache | undefined;
-  readonly #deniedMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
   readonly #lean = new Map<string, Script>();
@@ -55,7 +57,6 @@ export class KnownLimits {
   /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
   constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
     this.denied = denyCache && new DenyCache(denyCache);
-    this.#deniedMs = denyCache?.maxAgeMs ?? 0;
     this.#leaseMs = leaseMs;
   }
 
@@ -79,7 +80,6 @@ export class KnownLimits {
       lean: this.#leanOf(policy, suffix.length - suffix.lastIndexOf(":") - 1),
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
-      deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
       lease: undefined,
     };
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);

@@ -119,9 +119,8 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
     if (known.denied === undefined) return;
     if (state !== undefined) {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
-      const spare = decision.limit - decision.cost;
       const { nowMs: atMs, sentMs, receivedMs } = reply;
-      known.denied.add(known, key, { cells: state, spare, blocked, atMs, sentMs, receivedMs });
+      known.denied.add(known, key, decision, { cells: state, blocked, atMs, sentMs, receivedMs });
     } else if (decision.allowed) known.denied.doubt(known.suffix, key);
   }
 }
@@ -267,6 +266,25 @@ export class Peek extends ReadKey<Decision> {
 
   protected readAnswer(reply: Reply): Decision {
     return reply.decision(this.known, 1, false, this.firstKey).decision;
+  }
+}
+
+/** Peeks for the deny cache. */
+export class Refresh extends ReadKey<void, DecisionReply> {
+  protected readonly letter = "p";
+  readonly #key: string;
+
+  constructor(check: KeyedCheck, timeoutMs: number) {
+    super(check, timeoutMs);
+    this.#key = check.key;
+  }
+
+  protected readAnswer(reply: Reply): DecisionReply {
+    return reply.decision(this.known, 1, false, this.firstKey);
+  }
+
+  protected override accept(read: DecisionReply, reply: Reply): void {
+    this.remember({ known: this.known, key: this.#key }, read, reply);
   }
 }
 
