@@ -1,9 +1,7 @@
 import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import type { CachedKey, KnownLimit } from "./limits.js";
-import { explains } from "./reply.js";
 
-export interface DenyCacheOptions {
+export interface DenyCacheOptions<Known> {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
   readonly maxKeys: number;
   /** How long a new state is used. */
@@ -13,7 +11,22 @@ export interface DenyCacheOptions {
   /** The injected clock; without one, the server's clock is estimated. */
   readonly clock: Clock | undefined;
   /** Reads the states of keys again, and adds those that still reject. */
-  readonly refresh: (keys: readonly CachedKey[]) => Promise<unknown>;
+  readonly refresh: (keys: readonly CachedKey<Known>[]) => Promise<unknown>;
+}
+
+/** A limit as the cache knows it. */
+export interface CachedLimit {
+  readonly limit: Limit;
+  /** The end of its Redis keys. Limits with the same suffix share their counts. */
+  readonly suffix: string;
+  /** With leases, a cached rejection is used for a life at most: units that other processes give back end it. */
+  readonly lease: { readonly lifeMs: number } | undefined;
+}
+
+/** A key of a limit. */
+export interface CachedKey<Known> {
+  readonly known: Known;
+  readonly key: string;
 }
 
 /** The state that rejected a request. */
@@ -64,8 +77,8 @@ const wholeLog = 8;
  * charges it. Changes by this process invalidate the cache. Changes by others are noticed when the state is read again: after a tenth of the time
  * for which the key has been rejected, between `minAgeMs` and `maxAgeMs`. Limits beside the rejecting one show their last known numbers.
  */
-export class DenyCache {
-  readonly #options: DenyCacheOptions;
+export class DenyCache<Known extends CachedLimit> {
+  readonly #options: DenyCacheOptions<Known>;
   /** By key, in order of age: reading a state does not move it. */
   readonly #states: LRUCache<string, KnownState>;
   /** How many resets and refunds are in flight, by the suffix or the name that they concern and the key. */
@@ -74,15 +87,15 @@ export class DenyCache {
   #forgotten = new Map<string, number>();
   #forgottenBefore = new Map<string, number>();
   #turnedMs = Number.NEGATIVE_INFINITY;
-  readonly #toRefresh: CachedKey[] = [];
+  readonly #toRefresh: CachedKey<Known>[] = [];
   #isRefreshing = false;
 
-  constructor(options: DenyCacheOptions) {
+  constructor(options: DenyCacheOptions<Known>) {
     this.#options = options;
     this.#states = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: lengthOf });
   }
 
-  add({ limit, suffix }: KnownLimit, key: string, decision: Decision, state: DeniedState): void {
+  add({ limit, suffix }: Known, key: string, decision: Decision, state: DeniedState): void {
     const { cells, blocked, atMs, sentMs, receivedMs } = state;
     const { minAgeMs, maxAgeMs } = this.#options;
     // Requests that come more often than this go on with the time for which the key has been rejected.
@@ -163,7 +176,7 @@ export class DenyCache {
   }
 
   /** The decision if Redis is certain to reject; otherwise undefined. */
-  rejection(known: KnownLimit, key: string, cost: number): Decision | undefined {
+  rejection(known: Known, key: string, cost: number): Decision | undefined {
     const decision = this.look(known, key, cost);
     return decision?.allowed === false ? decision : undefined;
   }
@@ -172,7 +185,7 @@ export class DenyCache {
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed, or undefined if `certain`.
    */
-  look(known: KnownLimit, key: string, cost: number, certain = false): Decision | undefined {
+  look(known: Known, key: string, cost: number, certain = false): Decision | undefined {
     const { limit, suffix, lease } = known;
     const state = this.#find(suffix, key);
     if (state === undefined || (certain && state.doubtful)) return undefined;
@@ -189,7 +202,6 @@ export class DenyCache {
       nowMs = clock();
     }
     const oldMs = nowMs - state.atMs;
-    // Units that other processes give back end a rejection, so with leases it is used for a life at most.
     if (oldMs < 0 || oldMs > state.ageMs || (lease !== undefined && oldMs > lease.lifeMs)) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const { blocked } = state;
@@ -220,6 +232,17 @@ export class DenyCache {
     }
     this.#isRefreshing = false;
   }
+}
+
+/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
+export function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
+  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
+  return (
+    expected.allowed === decision.allowed &&
+    expected.remaining === decision.remaining &&
+    expected.retryAfterMs === decision.retryAfterMs &&
+    expected.resetAfterMs === decision.resetAfterMs
+  );
 }
 
 /** The number of states of a key. */

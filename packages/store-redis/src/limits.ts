@@ -1,33 +1,24 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
+import { type CachedKey, type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 import { leanScript, type Script } from "./script.js";
 
 /** A limit, prepared for sending. */
-export interface KnownLimit {
-  readonly limit: Limit;
-  /** The end of its Redis keys. Limits with the same suffix share their counts. */
-  readonly suffix: string;
+export interface KnownLimit extends CachedLimit {
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
   /** The script of a decision alone under this limit, if it has one. */
   readonly lean: Script | undefined;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
-  readonly denied: DenyCache | undefined;
+  readonly denied: DenyCache<KnownLimit> | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
   readonly lease: LeaseTable<KnownLimit> | undefined;
 }
 
-/** A key of a limit, as the deny cache knows it. */
-export interface CachedKey {
-  readonly known: KnownLimit;
-  readonly key: string;
-}
-
 /** A check with its Redis key. */
-export interface KeyedCheck extends CachedKey {
+export interface KeyedCheck extends CachedKey<KnownLimit> {
   readonly redisKey: string;
   readonly cost: number;
   readonly shadow: boolean;
@@ -46,7 +37,7 @@ const mostLean = 200;
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
-  readonly denied: DenyCache | undefined;
+  readonly denied: DenyCache<KnownLimit> | undefined;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
   readonly #lean = new Map<string, Script>();
@@ -55,7 +46,7 @@ export class KnownLimits {
   #other: KnownLimit | undefined;
 
   /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
-  constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
+  constructor(denyCache: DenyCacheOptions<KnownLimit> | undefined, leaseMs?: number) {
     this.denied = denyCache && new DenyCache(denyCache);
     this.#leaseMs = leaseMs;
   }
