@@ -32,7 +32,7 @@ export interface RedisStoreOptions {
   clock?: Clock;
   /**
    * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
-   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 500 bytes each). `maxAgeMs`: how
+   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 550 bytes each). `maxAgeMs`: how
    * long to use a rejection; a reset, unblock or refund by another process is noticed after at most this time. By default it is a tenth of the
    * time for which the key has been denied here: at least 1000, at most 10,000.
    */
