@@ -37,39 +37,3 @@ local function append_blocked(number, ok, allowed, remaining, retry_ms, reset_ms
   end
   append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
 end
-
-local function write_block(number, block_start, block_end, ban_start, ban_end)
-  local name, value = block_names[number], format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
-  local left_ms = blocked_ms(value)
-  if left_ms > 0 then
-    call('SET', name, value, 'PX', left_ms + longer_ms)
-  else
-    value = nil
-    call('DEL', name)
-  end
-  blocks = blocks or {}
-  for i = 1, keys do
-    if block_names[i] == name then blocks[i] = value end
-  end
-end
-
--- Answers whether it began, and how long the key is turned away.
-local function block(number, is_ban, for_ms)
-  local block_start, block_end, ban_start, ban_end = times_of(blocks and blocks[number])
-  if not is_ban then
-    write_block(number, now, now + for_ms, ban_start, ban_end)
-  else
-    local left_ms = left_of(ban_start, ban_end)
-    if left_ms > 0 then return 0, left_ms end
-    write_block(number, block_start, block_end, now, now + for_ms)
-  end
-  return 1, for_ms
-end
-
-local function reset(key, number)
-  call('DEL', key, key .. ':holds')
-  if blocks and blocks[number] then
-    local block_start, block_end = times_of(blocks[number])
-    write_block(number, block_start, block_end, 0, 0)
-  end
-end

@@ -1,4 +1,5 @@
--- Settles charges and ends leases. A part of the general script: see batch.lua.
+-- Settles charges, ends leases and blocks keys. A part of the general script: see batch.lua. A run creates these functions when a step needs
+-- them, because that takes longer than a decision.
 
 -- Stops holding units that end at a time, if they are still held, and charges the cost.
 local function settle_held(key, policy_arg, units, ends, instant, cost)
@@ -71,5 +72,41 @@ local function end_lease(key, id, policy_arg, spent, kept_ms)
     call('DEL', record)
   else
     call('SET', record, '', 'PX', kept_ms)
+  end
+end
+
+local function write_block(number, block_start, block_end, ban_start, ban_end)
+  local name, value = block_names[number], format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
+  local left_ms = blocked_ms(value)
+  if left_ms > 0 then
+    call('SET', name, value, 'PX', left_ms + longer_ms)
+  else
+    value = nil
+    call('DEL', name)
+  end
+  blocks = blocks or {}
+  for i = 1, keys do
+    if block_names[i] == name then blocks[i] = value end
+  end
+end
+
+-- Answers whether it began, and how long the key is turned away.
+local function block(number, is_ban, for_ms)
+  local block_start, block_end, ban_start, ban_end = times_of(blocks and blocks[number])
+  if not is_ban then
+    write_block(number, now, now + for_ms, ban_start, ban_end)
+  else
+    local left_ms = left_of(ban_start, ban_end)
+    if left_ms > 0 then return 0, left_ms end
+    write_block(number, block_start, block_end, now, now + for_ms)
+  end
+  return 1, for_ms
+end
+
+local function reset(key, number)
+  call('DEL', key, key .. ':holds')
+  if blocks and blocks[number] then
+    local block_start, block_end = times_of(blocks[number])
+    write_block(number, block_start, block_end, 0, 0)
   end
 end

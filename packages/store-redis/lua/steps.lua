@@ -1,10 +1,12 @@
 -- Runs the steps and replies. The last part of the general script: batch.lua describes the steps and the reply.
 
 local key, last = 0, #ARGV
+local settle, redeem, end_lease, block, write_block, reset
 while arg <= last do
   local step = ARGV[arg]
   local decide = policies[tonumber(step)]
   arg = arg + 1
+  if not settle and match(step, '^[bdemnrsu]$') then settle, redeem, end_lease, block, write_block, reset = changes() end
   if decide then
     for _ = 1, tonumber(ARGV[arg]) do
       key = key + 1

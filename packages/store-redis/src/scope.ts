@@ -2,14 +2,18 @@ import { type Clock, wholeMsClock } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { CommandQueues } from "./command-queues.js";
-import type { DenyCacheOptions } from "./deny-cache.js";
+import type { CachedKey, DenyCacheOptions } from "./deny-cache.js";
 import { Leases } from "./lease/leases.js";
-import { KnownLimits, keyedCheck } from "./limits.js";
+import { type KnownLimit, KnownLimits, keyedCheck } from "./limits.js";
+import { Refresh } from "./steps.js";
+
+/** Nobody waits for a read of the deny cache. */
+const refreshTimeoutMs = 1000;
 
 /** What decides whether two stores of one scope share their parts. */
 export interface PartOptions {
   readonly clock: Clock | undefined;
-  readonly denyCache: Omit<DenyCacheOptions, "clock"> | undefined;
+  readonly denyCache: Pick<DenyCacheOptions<KnownLimit>, "maxKeys" | "minAgeMs" | "maxAgeMs"> | undefined;
   /** How long leases live; undefined if only limits lease that say so. */
   readonly leaseMs: number | undefined;
 }
@@ -50,12 +54,11 @@ export class Scope {
     const { denyCache, leaseMs } = options;
     const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
     const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined });
-    const limits = new KnownLimits(denyCache && { ...denyCache, clock }, leaseMs);
-    const leases = new Leases({
-      clock,
-      queues,
-      keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false),
-    });
+    const keyed = (known: KnownLimit, key: string, cost: number) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false);
+    const refresh = (keys: readonly CachedKey<KnownLimit>[]) =>
+      Promise.all(keys.map(({ known, key }) => queues.ask(new Refresh(keyed(known, key, 1), refreshTimeoutMs))));
+    const limits = new KnownLimits(denyCache && { ...denyCache, clock, refresh }, leaseMs);
+    const leases = new Leases({ clock, queues, keyed });
     const parts = { queues, limits, leases };
     this.#parts.push({ options, parts });
     return parts;
@@ -92,6 +95,7 @@ function areEqual(one: PartOptions, other: PartOptions): boolean {
     one.clock === other.clock &&
     one.leaseMs === other.leaseMs &&
     one.denyCache?.maxKeys === other.denyCache?.maxKeys &&
+    one.denyCache?.minAgeMs === other.denyCache?.minAgeMs &&
     one.denyCache?.maxAgeMs === other.denyCache?.maxAgeMs
   );
 }

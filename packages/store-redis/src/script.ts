@@ -80,11 +80,14 @@ local function decide_at(at)
 local number = ARGV[at]
 ${branches("decide")}end
 end
+${templates.inline(["batch", "blocks"].map(lua).join(""))}local function changes()
 local function settle_at(at)
 local number = ARGV[at]
 ${branches("settle")}end
 end
-${templates.inline(["batch", "blocks", "charges", "steps"].map(lua).join(""))}`;
+${templates.inline(lua("charges"))}return settle, redeem, end_lease, block, write_block, reset
+end
+${templates.inline(lua("steps"))}`;
 }
 
 /**
