@@ -15,6 +15,7 @@ import {
 } from "@floodgate/core/store";
 import {
   addTo,
+  type Batch,
   type Call,
   checkPort,
   type DecisionMessage,
@@ -88,8 +89,7 @@ interface Waiting extends Waiter {
 
 /** A call of a batch, and those that wait for it: several if they are equal requests. */
 interface Group {
-  readonly untilMs: number;
-  readonly call: Call;
+  readonly sent: Batch["calls"][number];
   readonly waiting: Waiting[];
 }
 
@@ -183,11 +183,11 @@ class Connection {
       const call = waiting.call(numberOf);
       const untilMs = Math.ceil(nowMs + msLeft(waiting, steadyMs));
       const group = call[0] === "consume" ? last.get(call[2]) : undefined;
-      if (group !== undefined && group.untilMs === untilMs && addTo(group.call, call)) {
+      if (group?.sent[0] === untilMs && addTo(group.sent[1], call)) {
         group.waiting.push(waiting);
         continue;
       }
-      const made = { untilMs, call, waiting: [waiting] };
+      const made: Group = { sent: [untilMs, call], waiting: [waiting] };
       groups.push(made);
       if (call[0] === "consume") last.set(call[2], made);
       else last.clear();
@@ -195,9 +195,8 @@ class Connection {
     this.#inFlight = groups;
     this.#listen();
     const failed = (error: unknown): void => this.#failAll(batch, String(error));
-    const calls = groups.map(({ untilMs, call }) => [untilMs, call] as const);
     try {
-      post(this.#port, { floodgate: this.#name, id: ++this.#id, limits, calls }, failed);
+      post(this.#port, { floodgate: this.#name, id: ++this.#id, limits, calls: groups.map(({ sent }) => sent) }, failed);
     } catch (error) {
       failed(error);
     }

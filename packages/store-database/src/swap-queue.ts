@@ -194,12 +194,9 @@ export class SwapQueue {
       rows = new Map();
       loadedMs = await this.#load([...keys], rows, steps);
       plan = this.#decide(steps, rows, loadedMs);
-      if (!plan.changed) {
-        this.#finishFresh(steps, rows);
-        return;
-      }
     }
-    await this.#swap(steps, rows, plan);
+    if (plan.changed) await this.#swap(steps, rows, plan);
+    else this.#finishFresh(steps, rows);
   }
 
   /** Settles the steps that were made before all their rows were read. Others must not be decided on rows that may be older. */
