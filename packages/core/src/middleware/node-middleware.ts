@@ -148,7 +148,7 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
     return;
   }
   if ("then" in outcome) outcome.then((later) => isTooLate(response, later) || apply(request, response, next, later)).then(undefined, next);
-  else if (!isTooLate(response, outcome)) apply(request, response, next, outcome);
+  else if (!response.headersSent || !isTooLate(response, outcome)) apply(request, response, next, outcome);
 }
 
 /**
@@ -161,10 +161,13 @@ export function passInTurn(
   waiting: HeldRequests,
   next: () => void,
 ): void {
-  const over = (ended: (status: number) => void): void => void (response && whenEnded(response, ended));
-  if (afterResponse !== undefined) over(afterResponse);
-  if (delayMs === 0) next();
-  else over(waiting.hold(delayMs, next));
+  if (afterResponse !== undefined && response !== undefined) whenEnded(response, afterResponse);
+  if (delayMs === 0) {
+    next();
+    return;
+  }
+  const leave = waiting.hold(delayMs, next);
+  if (response !== undefined) whenEnded(response, leave);
 }
 
 /** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */
