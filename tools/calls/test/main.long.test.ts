@@ -15,6 +15,15 @@ it("counts the calls and modules of one request, and lists them", async () => {
   expect(stdout).toContain("core/src/");
 });
 
+it.each([
+  ["express, one line, allowed", 32],
+  ["express, one line, denied", 40],
+  ["express, three rules with a ban, denied", 150],
+])("%s: at most %i calls", async (name, most) => {
+  const { stdout } = await run(process.execPath, [main, "--only", name]);
+  expect(Number(/(\d+) calls/.exec(stdout)?.[1])).toBeLessThanOrEqual(most);
+});
+
 it("rejects an unknown option and prints its usage", async () => {
   await expect(run(process.execPath, [main, "--onyl", "koa"])).rejects.toMatchObject({
     code: 2,
