@@ -223,8 +223,8 @@ export class DenyCache<Known extends CachedLimit> {
 
   async #refresh(): Promise<void> {
     this.#isRefreshing = true;
-    await new Promise((resolve) => setTimeout(resolve, refreshMs).unref());
     try {
+      await new Promise((resolve) => setTimeout(resolve, refreshMs).unref());
       while (this.#toRefresh.length > 0) await this.#options.refresh(this.#toRefresh.splice(0, refreshedAtOnce));
     } catch {
       // Requests for these keys ask by themselves when their states are too old.
