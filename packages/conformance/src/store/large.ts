@@ -39,10 +39,10 @@ export function largeCases(suite: Suite): void {
 
   suite.it("a policy of any size decides in whole numbers, whatever the cost and however the clock jumps", async (world) => {
     const options = { refunds: true, jumps: true, impossible: true };
-    const any = anySize.chain((policy) => fc.tuple(fc.constant(policy), policy === undefined ? fc.constant([]) : scripts(policy, options)));
+    const playable = anySize.filter((policy): policy is Policy => policy !== undefined && policy.spanMs <= longestSpanMs);
+    const any = playable.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, options)));
     await fc.assert(
       fc.asyncProperty(any, async ([policy, steps]) => {
-        if (policy === undefined) return;
         const outcomes = await playAll(world, world.limiter(policy), world.fresh(), steps);
         for (const outcome of outcomes) if (typeof outcome !== "number") checkNumbers(outcome);
       }),
@@ -50,6 +50,9 @@ export function largeCases(suite: Suite): void {
     );
   });
 }
+
+/** Within a script of such spans, no clock leaves the range of `Date`. */
+const longestSpanMs = 1e13;
 
 /** Policies of any size. Making a policy throws if its numbers are too large for exact arithmetic. */
 const anySize: fc.Arbitrary<Policy | undefined> = fc
@@ -103,9 +106,11 @@ export const largePolicies: readonly (readonly [string, Policy])[] = [
 /** Numbers are whole and not negative, and `remaining` does not exceed the limit. */
 export function checkNumbers(decision: Decision): void {
   const { limit, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs } = decision;
-  for (const [name, value] of Object.entries({ limit, remaining, resetAfterMs, delayMs, atMs })) {
+  for (const [name, value] of Object.entries({ limit, remaining, resetAfterMs, delayMs })) {
     assert.ok(Number.isSafeInteger(value) && value >= 0 && !Object.is(value, -0), `${name} is ${value}`);
   }
+  // Below 0 if the clock has jumped to a time before 1970.
+  assert.ok(Number.isSafeInteger(atMs) && !Object.is(atMs, -0), `atMs is ${atMs}`);
   if (cost > limit) assert.equal(retryAfterMs, Number.POSITIVE_INFINITY);
   else assert.ok(Number.isSafeInteger(retryAfterMs) && retryAfterMs >= 0, `retryAfterMs is ${retryAfterMs}`);
   assert.ok(remaining <= limit, `${remaining} of ${limit} remain`);
