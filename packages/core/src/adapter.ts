@@ -11,7 +11,7 @@ export { renewSlots } from "./limits/limiter.js";
 export { leaveSlots } from "./limits/slots.js";
 export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
 export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
-export { decideRequest, ensureAnswer, isBegun, passInTurn, runOnLimited } from "./middleware/node-middleware.js";
+export { canReject, decideRequest, ensureAnswer, passInTurn, runOnLimited } from "./middleware/node-middleware.js";
 export { withFaults } from "./support/errors.js";
 
 // Its options

@@ -5,12 +5,12 @@ import type { FastifyRequest } from "fastify";
 export const fastifyReader: RequestReader<FastifyRequest> = {
   app: (request) => request.server,
   method: (request) => request.method,
-  path({ url, originalUrl, routeOptions }) {
-    const path = sentPath(url);
+  path(request) {
+    const path = sentPath(request.url);
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
-    if (url === originalUrl && !path.includes(";") && (!path.endsWith("/") || routeOptions.url === path)) return path;
+    if (request.url === request.originalUrl && !(/;|\/$/.test(path) && request.routeOptions.url !== path)) return path;
     // Fastify serves `/users/` by the route `/users/:id`, with an empty id. The pattern then stands for the path.
-    return [path, path.replace(/;.*/, ""), sentPath(originalUrl), routeOptions.url ?? path].map((path) => ({ path }));
+    return [path, path.replace(/;.*/, ""), sentPath(request.originalUrl), request.routeOptions.url ?? path].map((path) => ({ path }));
   },
   header: (request, name) => nodeHeader(request.raw, name),
   remoteAddress: (request) => request.raw.socket.remoteAddress,

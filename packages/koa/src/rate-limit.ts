@@ -1,9 +1,9 @@
 import type { Decision } from "@floodgate/core";
 import {
+  canReject,
   clientClosedRequest,
   contextMiddleware,
   functionOrNothing,
-  isBegun,
   isPromise,
   type Outcome,
   RateLimit,
@@ -53,7 +53,7 @@ export function rateLimit<
   const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, memoryStore);
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
 
-  const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
+  const apply = (ctx: Ctx, next: Next, outcome: Outcome, wasBegun: boolean): unknown => {
     const { decision, delayMs, headers, afterResponse } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
@@ -61,7 +61,8 @@ export function rateLimit<
       setHeaders(ctx.res, headers);
       keepHeadersOnError(ctx.app);
     }
-    if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
+    // The client may have disconnected.
+    if (outcome.action === "reject") return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, onLimited) : undefined;
     if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
     if (delayMs === 0) return next();
     return turn(limit.waiting, delayMs, (gone) => whenEnded(ctx.res, gone)).then((isServed) => {
@@ -72,12 +73,11 @@ export function rateLimit<
     });
   };
   const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
-  return contextMiddleware(limit, "a context of Koa", isContext, apply) as unknown as RateLimitMiddleware<Name>;
+  const isBegun = ({ res }: Ctx): boolean => res.headersSent;
+  return contextMiddleware(limit, "a context of Koa", isContext, apply, isBegun) as unknown as RateLimitMiddleware<Name>;
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
-  // The client may have disconnected.
-  if (!ctx.writable || isBegun(ctx.res)) return undefined;
   ctx.status = outcome.status;
   // An outer middleware may have left the response to an inner one, which does not run now.
   ctx.respond = true;

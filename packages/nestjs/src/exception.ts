@@ -10,7 +10,6 @@ export class RateLimitException extends HttpException {
   readonly retryAfterMs: number;
   /** What clients of GraphQL see of the error. */
   readonly extensions: { readonly code: string; readonly retryAfterMs: number };
-  readonly #response: string | object;
 
   /** @param answered what `onLimited` has answered in place of the usual body. */
   constructor({ status, body, decision }: Outcome, answered: unknown) {
@@ -21,11 +20,7 @@ export class RateLimitException extends HttpException {
     this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: this.retryAfterMs };
     // Nest would wrap a text into JSON.
     const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
-    this.#response = (answered as string | object | undefined) ?? usual();
-  }
-
-  override getResponse(): string | object {
-    return this.#response;
+    Object.assign(this, { response: answered ?? usual() });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { decisionOf, isBegun, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import { canReject, decisionOf, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
 import { RateLimitException, rejectMessage } from "./exception.js";
@@ -21,8 +21,10 @@ export class FloodgateGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const found = this.#floodgate.limitOf(context.getHandler(), context.getClass());
     if (found === undefined) return true;
+    const wasBegun = responseOf(context)?.headersSent === true;
     const outcome = found.limit.decide(context);
-    return "then" in outcome ? Promise.resolve(outcome.then((later) => apply(context, found, later))) : apply(context, found, outcome);
+    if (!("then" in outcome)) return apply(context, found, outcome, wasBegun);
+    return Promise.resolve(outcome.then((later) => apply(context, found, later, wasBegun)));
   }
 }
 
@@ -38,13 +40,15 @@ function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["h
   return context.getType<string>() === "graphql" ? headers.map((header) => ({ ...header, list: false })) : headers;
 }
 
-function apply(context: ExecutionContext, { limit, options: { onLimited } }: Limit, outcome: Outcome): boolean | Promise<boolean> {
+function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Outcome, wasBegun: boolean): boolean | Promise<boolean> {
+  const { onLimited } = options;
   const response = responseOf(context);
   if (response !== undefined) setHeaders(response, headersFor(context, outcome));
   if (outcome.action === "reject") {
     const type = context.getType();
-    // Somebody, such as a timeout, may have answered. The exception stops the handler.
-    if (onLimited === undefined || (response && isBegun(response))) return reject(type, response, outcome, undefined);
+    // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
+    const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
+    if (onLimited === undefined || isLate) return reject(type, response, outcome, undefined);
     const answered = withFaults(() => onLimited(context, outcome.decision));
     if (!isPromise(answered)) return reject(type, response, outcome, answered);
     return Promise.resolve(answered).then((own) => reject(type, response, outcome, own));

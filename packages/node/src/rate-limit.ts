@@ -69,7 +69,7 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
   // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. To polka and restana, a `#` is part of the path.
   if (!hasHash) possible.push({ path: `${sentPath(originalUrl)}/` });
-  else possible.push({ path: originalUrl }, { path: url, unknown: "before" });
+  else possible.push({ path: originalUrl }, ...(url === originalUrl ? [] : [{ path: url, unknown: "before" } as const]));
   return possible;
 }
 

@@ -116,7 +116,13 @@ class Connection {
       const nowMs = performance.now();
       const waiting: Waiting = {
         call,
-        finish: (result) => resolve(read(result as never)),
+        finish: (result) => {
+          try {
+            resolve(read(result as never));
+          } catch (error) {
+            reject(fault(`its answer cannot be read: ${error}`));
+          }
+        },
         fail: reject,
         settled: false,
         deadlineMs: unblockedMs(nowMs) + timeoutMs,
@@ -237,10 +243,11 @@ class Connection {
     this.#hasAnswered = true;
     for (const [i, { waiting }] of this.#inFlight.entries()) {
       const result = list[i];
-      const results = waiting.length === 1 ? [result] : ofRuns(result as Run[]);
+      const isFault = typeof result === "string";
+      const results = isFault || waiting.length === 1 ? [result] : ofRuns(Array.isArray(result) ? (result as Run[]) : []);
       for (const [n, each] of waiting.entries()) {
         if (!this.#settles(each)) continue;
-        if (typeof result === "string") each.fail(fault(result));
+        if (isFault) each.fail(fault(result));
         else each.finish(results[n]);
       }
     }

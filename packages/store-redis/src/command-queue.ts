@@ -77,7 +77,7 @@ export class CommandQueue implements Queue {
 
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
-    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#inFlight.length;
+    return (this.#serverClock.isKnown && this.#client.keepsOrder ? mostRounds : 1) - this.#inFlight.length;
   }
 
   /**

@@ -66,6 +66,8 @@ const ageShare = 0.1;
 const refreshShare = 0.75;
 /** How many are read in one go, and how long the first of them waits for others. */
 const refreshedAtOnce = 64;
+/** How many wait at most. The keys of others are read by a request when their states are too old. */
+const mostToRefresh = 1000;
 const refreshMs = 5;
 
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
@@ -213,7 +215,13 @@ export class DenyCache<Known extends CachedLimit> {
     }
     if (!decision.allowed && isRough(limit, state, cost)) return undefined;
     // What is read again is a request of one unit.
-    if (oldMs > refreshShare * state.ageMs && !state.isRefreshed && cost === 1 && lease === undefined) {
+    if (
+      oldMs > refreshShare * state.ageMs &&
+      !state.isRefreshed &&
+      cost === 1 &&
+      lease === undefined &&
+      this.#toRefresh.length < mostToRefresh
+    ) {
       state.isRefreshed = true;
       this.#toRefresh.push({ known, key });
       if (!this.#isRefreshing) this.#refresh();

@@ -7,8 +7,8 @@ import { Leases } from "./lease/leases.js";
 import { type KnownLimit, KnownLimits, keyedCheck } from "./limits.js";
 import { Refresh } from "./steps.js";
 
-/** Nobody waits for a read of the deny cache. */
-const refreshTimeoutMs = 1000;
+/** Nobody waits for a read of the deny cache, but a lost one keeps its place in the queue until then. */
+const refreshTimeoutMs = 100;
 
 /** What decides whether two stores of one scope share their parts. */
 export interface PartOptions {
@@ -56,7 +56,7 @@ export class Scope {
     const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined });
     const keyed = (known: KnownLimit, key: string, cost: number) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false);
     const refresh = (keys: readonly CachedKey<KnownLimit>[]) =>
-      Promise.all(keys.map(({ known, key }) => queues.ask(new Refresh(keyed(known, key, 1), refreshTimeoutMs))));
+      Promise.allSettled(keys.map(({ known, key }) => queues.ask(new Refresh(keyed(known, key, 1), refreshTimeoutMs))));
     const limits = new KnownLimits(denyCache && { ...denyCache, clock, refresh }, leaseMs);
     const leases = new Leases({ clock, queues, keyed });
     const parts = { queues, limits, leases };

@@ -21,6 +21,7 @@ it("a client that is not ready is polled only while requests wait for it", async
   let looks = 0;
   const client: RedisClient = {
     isCluster: false,
+    keepsOrder: true,
     place: { database: 0, keyPrefix: "" },
     get isReady() {
       looks++;
@@ -52,6 +53,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
   const pending: ((reply: unknown) => void)[] = [];
   const client: RedisClient = {
     isCluster: false,
+    keepsOrder: true,
     place: { database: 0, keyPrefix: "" },
     isReady: true,
     wake: () => undefined,

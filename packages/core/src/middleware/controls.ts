@@ -33,19 +33,24 @@ export function withControls<Middleware extends object>(
  * @param takes what it takes, for an error: `"a context of Hono"`.
  * @param isContext whether a value is a context of the framework. Asked until the first one that is.
  * @param apply does what the limit has decided.
+ * @param isBegun whether headers of the response were sent already. What it has answered before the limit was asked is passed to `apply`.
  */
 export function contextMiddleware<Context, Next, Answer>(
   limit: RateLimit<Context>,
   takes: string,
   isContext: (value: Context) => boolean,
-  apply: (context: Context, next: Next, outcome: Outcome) => Answer,
+  apply: (context: Context, next: Next, outcome: Outcome, wasBegun: boolean) => Answer,
+  isBegun?: (context: Context) => boolean,
 ): ((context: Context, next: Next) => Answer | Promise<Awaited<Answer>>) & RateLimitControls {
   let isAccepted = false;
   const middleware = (context: Context, next: Next): Answer | Promise<Awaited<Answer>> => {
     if (!isAccepted && !isContext(context)) throw foreignRequest(takes, context);
     isAccepted = true;
+    const wasBegun = isBegun?.(context) === true;
     const outcome = limit.decide(context);
-    return "then" in outcome ? Promise.resolve(outcome.then((later) => apply(context, next, later))) : apply(context, next, outcome);
+    return "then" in outcome
+      ? Promise.resolve(outcome.then((later) => apply(context, next, later, wasBegun)))
+      : apply(context, next, outcome, wasBegun);
   };
   return withControls(middleware, limit);
 }

@@ -4,7 +4,7 @@ import { decisionOf } from "../requests/request-context.js";
 import type { Header } from "../responses/headers.js";
 import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
-import { type NodeResponse, whenEnded } from "../responses/response-end.js";
+import { hasNoConnection, type NodeResponse, whenEnded } from "../responses/response-end.js";
 import { conflict, withFaults } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
 import { isPromise } from "../support/promises.js";
@@ -100,22 +100,23 @@ export function checkDecisionName(request: object, name: string): void {
 }
 
 /**
- * Whether the response to a rejected request has begun, so that it cannot become a 429. Somebody, such as a timeout, may have answered. But if a
- * middleware has only sent the headers, nobody would end the response: it is cut off, as frameworks do after an error.
+ * Whether a response can still become a rejection: its headers are not sent. If they were sent before the limit was asked, nobody may end the
+ * response, because its handler does not run: it is cut off, as frameworks do after an error. If they were sent since, somebody, such as a
+ * timeout, answers.
+ * @param wasBegun whether headers were sent when the limit was asked.
  */
-export function isBegun(response: NodeResponse & { readonly headersSent: boolean }): boolean {
-  if (response.headersSent && !response.writableEnded) {
+export function canReject(response: NodeResponse & { readonly headersSent: boolean }, wasBegun: boolean): boolean {
+  if (wasBegun && !response.writableEnded) {
     warnOnce(
       "FLOODGATE_HEADERS_SENT",
       "A request was rejected after a middleware before the limit had sent the headers of its response, so it cannot get a 429, and its connection was cut. Mount the limit before that middleware.",
     );
-    if (response.stream === undefined) response.destroy?.();
-    else response.stream.close(cancelled);
+    if (response.stream !== undefined) response.stream.close(cancelled);
+    else if (hasNoConnection(response)) response.end?.("");
+    else response.destroy?.();
   }
-  return response.headersSent;
+  return !response.headersSent;
 }
-
-const isTooLate = (response: Parameters<typeof isBegun>[0], { action }: Outcome): boolean => action === "reject" && isBegun(response);
 
 /** CANCEL of HTTP/2. With other codes, Node reports an error to the app. */
 const cancelled = 8;
@@ -140,6 +141,7 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
   next: Next,
   apply: (request: Req, response: Res, next: Next, outcome: Outcome) => void,
 ): void {
+  const wasBegun = response.headersSent;
   let outcome: ReturnType<typeof limit.decide>;
   try {
     outcome = limit.decide(request);
@@ -147,8 +149,12 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
     next(error);
     return;
   }
-  if ("then" in outcome) outcome.then((later) => isTooLate(response, later) || apply(request, response, next, later)).then(undefined, next);
-  else if (!response.headersSent || !isTooLate(response, outcome)) apply(request, response, next, outcome);
+  if ("then" in outcome) {
+    const applied = outcome.then((later) => {
+      if (later.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, later);
+    });
+    applied.then(undefined, next);
+  } else if (outcome.action === "pass" || !response.headersSent || canReject(response, wasBegun)) apply(request, response, next, outcome);
 }
 
 /**

@@ -32,6 +32,7 @@ export interface NodeResponse {
   readonly isLightMyRequest?: boolean;
   /** HTTP/1 only. */
   destroy?(): unknown;
+  end?(body: string): unknown;
   once(event: "close" | "finish", listener: () => void): unknown;
 }
 
@@ -92,7 +93,7 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined,
  * Whether a library has made the response: Fastify's `inject`, or one that runs apps on AWS Lambda. It may never close, and may not be marked
  * as ended or finished when it finishes. Its socket is no emitter, except that of `inject`.
  */
-function hasNoConnection({ isLightMyRequest = false, stream, socket }: NodeResponse): boolean {
+export function hasNoConnection({ isLightMyRequest = false, stream, socket }: NodeResponse): boolean {
   return isLightMyRequest || (stream === undefined && socket !== null && !(socket !== undefined && "once" in socket));
 }
 

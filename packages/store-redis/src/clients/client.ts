@@ -20,6 +20,9 @@ export abstract class RedisClient {
   /** Whether all keys of a run must be in one slot. */
   readonly isCluster: boolean = false;
 
+  /** Whether commands arrive in the order in which they were sent. If not, each waits for the one before. */
+  readonly keepsOrder: boolean = true;
+
   /** Whether a command is sent at once. A command in the library's offline queue may be sent long after its deadline. */
   abstract get isReady(): boolean;
 

@@ -10,6 +10,8 @@ export interface Glide {
 /** GLIDE connects before it hands out a client, and sends to whichever server has the slot. */
 export class GlideClientOf extends RedisClient {
   override readonly isCluster: boolean;
+  /** Each command is a task of its own there. */
+  override readonly keepsOrder = false;
   readonly isReady = true;
   readonly #glide: Glide;
 

@@ -24,6 +24,8 @@ export function upstashConnection(client: unknown): Connection | undefined {
  * a decision that may have been made must not be made twice.
  */
 export class UpstashClient extends RedisClient {
+  /** Each command may have a connection of its own. */
+  override readonly keepsOrder = false;
   readonly isReady = true;
   readonly #connection: Connection;
 
