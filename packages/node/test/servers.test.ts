@@ -106,6 +106,21 @@ describe.each(Object.entries(servers))("a limit in %s", (_, appOf) => {
   });
 });
 
+it("does not cut off an answer that somebody begins while the limit is asked", async () => {
+  let answerKey = (_key: string): void => undefined;
+  const key = new Promise<string>((resolve) => {
+    answerKey = resolve;
+  });
+  const limit = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), key: () => key });
+  const listener: RequestListener = (request, response) => {
+    limit(request, response, () => response.end("passed"));
+    response.writeHead(503).write("sorry, ");
+    answerKey("anybody");
+    setImmediate(() => response.end("try later"));
+  };
+  await serving(listener, async (url) => expect(await (await fetch(url)).text()).toBe("sorry, try later"));
+});
+
 it("a rewrite before a limit evades no rule for the rewritten path, in a mount or not", async () => {
   for (const mount of ["/", "/api"]) {
     const app = connect();

@@ -8,7 +8,9 @@ import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
+import { DenyCache } from "../src/deny-cache.js";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
+import { type KnownLimit, KnownLimits } from "../src/limits.js";
 import { runsDuring, runsOf } from "./commands.js";
 import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
@@ -358,6 +360,26 @@ describe("a cached rejection ends", () => {
       await store.peek(limit, "other", patienceMs);
       expect((await runsOf(server)) - before).toBeLessThanOrEqual(3);
     }
+  });
+
+  it("of at most 1,000 keys that wait to be read in the background: requests read the others", async () => {
+    let read = 0;
+    const refresh = async (keys: readonly unknown[]): Promise<void> => {
+      read += keys.length;
+    };
+    const cache = new DenyCache<KnownLimit>({ maxKeys: 2000, minAgeMs: 1000, maxAgeMs: 1000, clock, refresh });
+    const known = new KnownLimits(undefined).get(limitOf(yearly(1)));
+    const cells = new Float64Array(known.limit.algorithm.size(known.limit.policy, new Float64Array(3), 0));
+    for (const cost of [1, 1]) known.limit.algorithm.decide(known.limit, cells, 0, nowMs, cost, true);
+    const decision = known.limit.algorithm.decide(known.limit, cells, 0, nowMs, 1, false);
+    const sentMs = performance.now();
+    const keys = Array.from({ length: 1500 }, (_, i) => `k${i}`);
+    for (const key of keys) cache.add(known, key, decision, { cells, blocked: undefined, atMs: nowMs, sentMs, receivedMs: sentMs });
+    nowMs += 800;
+    for (const key of keys) expect(cache.rejection(known, key, 1)).toMatchObject({ allowed: false });
+    await expect.poll(() => read, { interval: 5 }).toBe(1000);
+    for (const key of keys) cache.rejection(known, key, 1);
+    await expect.poll(() => read, { interval: 5 }).toBe(1500);
   });
 
   it("when an injected clock steps back", async () => {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, test } from "vitest";
+import { loadedAlgorithms } from "../../src/algorithms/algorithm.js";
 import { algorithms, allAlgorithms } from "../../src/algorithms/all.js";
 import { descriptions, type OptionDescription } from "../../src/algorithms/descriptions.js";
 import * as index from "../../src/index.js";
@@ -14,6 +15,7 @@ test("every file that defines an algorithm is in the registry, under its own nam
   const defining = readdirSync(folder).filter((file) => /: AlgorithmDefinition</.test(source(file)) && file !== "registry.ts");
   expect(defining.map((file) => file.replace(/\.ts$/, "")).sort()).toEqual([...names].sort());
   for (const name of names) expect(source(`${name}.ts`)).toContain(`algorithm: "${name}"`);
+  expect([...loadedAlgorithms]).toEqual(expect.arrayContaining(Object.entries(algorithms)));
 });
 
 it.each(names)("%s is exported by its factory", (name) => {
