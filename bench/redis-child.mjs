@@ -21,11 +21,7 @@ const { decide, allowed } = await subject.make(redis);
 
 /** Some libraries return a rejection, others throw it. */
 async function visitKeys() {
-  const endMs = performance.now() + (subject.visitedMs ?? 0);
-  for (let i = 0; i < visits || performance.now() < endMs; i++) {
-    await Promise.allSettled(keys.map((key) => decide(key)));
-    await new Promise(setImmediate);
-  }
+  for (let i = 0; i < visits; i++) await Promise.allSettled(keys.map((key) => decide(key)));
   return keys.length;
 }
 

@@ -1,37 +1,20 @@
 import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 
-export interface DenyCacheOptions<Known> {
+export interface DenyCacheOptions {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
   readonly maxKeys: number;
-  /** How long a new state is used. */
-  readonly minAgeMs: number;
-  /** How long a state is used at most. Refunds and resets by other processes are noticed after at most this time. */
+  /** How long a state is used. Refunds and resets by other processes are noticed after at most this time. */
   readonly maxAgeMs: number;
   /** The injected clock; without one, the server's clock is estimated. */
   readonly clock: Clock | undefined;
-  /** Reads the states of keys again, and adds those that still reject. */
-  readonly refresh: (keys: readonly CachedKey<Known>[]) => Promise<unknown>;
-}
-
-/** A limit as the cache knows it. */
-export interface CachedLimit {
-  readonly limit: Limit;
-  /** The end of its Redis keys. Limits with the same suffix share their counts. */
-  readonly suffix: string;
-  /** With leases, a cached rejection is used for a life at most: units that other processes give back end it. */
-  readonly lease: { readonly lifeMs: number } | undefined;
-}
-
-/** A key of a limit. */
-export interface CachedKey<Known> {
-  readonly known: Known;
-  readonly key: string;
 }
 
 /** The state that rejected a request. */
 export interface DeniedState {
   readonly cells: Cells;
+  /** The quota minus the request's cost. Requests with the same value wait for the same unit. */
+  readonly spare: number;
   readonly blocked: KeyBlock | undefined;
   /** When Redis read the state, by the store's clock. */
   readonly atMs: number;
@@ -43,32 +26,23 @@ export interface DeniedState {
 interface KnownState extends DeniedState {
   /** The end of the state's Redis key. */
   readonly suffix: string;
-  /** The quota minus the request's cost. Requests with the same value wait for the same unit. */
-  readonly spare: number;
-  /** Since when Redis has shown states that decide like this one, by the store's clock. */
-  readonly sinceMs: number;
-  /** How long it is used. */
-  readonly ageMs: number;
-  /** Whether it was noted to be read again. */
-  isRefreshed: boolean;
   /** Whether the key may have more left by now. Then the state cannot reject, but may be shown beside another limit's rejection. */
   doubtful: boolean;
   /** The state of the same key under another limit. */
   next: KnownState | undefined;
 }
 
+/** A limit as the cache knows it. */
+export interface CachedLimit {
+  readonly limit: Limit;
+  /** The end of its Redis keys. Limits with the same suffix share their counts. */
+  readonly suffix: string;
+  /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
+  readonly deniedMs: number;
+}
+
 /** How long at least an answered reset or refund is remembered. */
 const rememberedMs = 1000;
-
-/** A state is used for this share of the time for which its key has been rejected, within the bounds of the options. */
-const ageShare = 0.1;
-/** A state that is used after this share of its age is read again, so that no request waits for that. */
-const refreshShare = 0.75;
-/** How many are read in one go, and how long the first of them waits for others. */
-const refreshedAtOnce = 64;
-/** How many wait at most. The keys of others are read by a request when their states are too old. */
-const mostToRefresh = 1000;
-const refreshMs = 5;
 
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
@@ -76,11 +50,11 @@ const wholeLog = 8;
 /**
  * Caches the states of rejected keys for all limits of a store, and repeats Redis's decision on them with core's algorithm. A rejection
  * computed this way is certain, because usage in Redis only grows: unless the key is reset or refunded, or a plan with a faster bucket
- * charges it. Changes by this process invalidate the cache. Changes by others are noticed when the state is read again: after a tenth of the time
- * for which the key has been rejected, between `minAgeMs` and `maxAgeMs`. Limits beside the rejecting one show their last known numbers.
+ * charges it. Changes by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. So a key under attack costs one
+ * round trip a second. Limits beside the rejecting one show their last known numbers.
  */
-export class DenyCache<Known extends CachedLimit> {
-  readonly #options: DenyCacheOptions<Known>;
+export class DenyCache {
+  readonly #options: DenyCacheOptions;
   /** By key, in order of age: reading a state does not move it. */
   readonly #states: LRUCache<string, KnownState>;
   /** How many resets and refunds are in flight, by the suffix or the name that they concern and the key. */
@@ -89,19 +63,14 @@ export class DenyCache<Known extends CachedLimit> {
   #forgotten = new Map<string, number>();
   #forgottenBefore = new Map<string, number>();
   #turnedMs = Number.NEGATIVE_INFINITY;
-  readonly #toRefresh: CachedKey<Known>[] = [];
-  #isRefreshing = false;
 
-  constructor(options: DenyCacheOptions<Known>) {
+  constructor(options: DenyCacheOptions) {
     this.#options = options;
     this.#states = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: lengthOf });
   }
 
-  add({ limit, suffix }: Known, key: string, decision: Decision, state: DeniedState): void {
-    const { cells, blocked, atMs, sentMs, receivedMs } = state;
-    const { minAgeMs, maxAgeMs } = this.#options;
-    // Requests that come more often than this go on with the time for which the key has been rejected.
-    const keptMs = 2 * maxAgeMs;
+  add({ limit, suffix }: CachedLimit, key: string, state: DeniedState): void {
+    const { sentMs, receivedMs } = state;
     const isForgotten = (id: string): boolean =>
       this.#forgetting.has(id) || sentMs <= (this.#forgotten.get(id) ?? this.#forgottenBefore.get(id) ?? Number.NEGATIVE_INFINITY);
     const knowsAny = this.#forgetting.size + this.#forgotten.size + this.#forgottenBefore.size > 0;
@@ -109,22 +78,15 @@ export class DenyCache<Known extends CachedLimit> {
     // What was forgotten before that is not known any more.
     const doubtful = mayBeOld || receivedMs - sentMs > rememberedMs;
     let next: KnownState | undefined;
-    let sinceMs = atMs;
-    const rejects = !decision.allowed || blocked !== undefined;
     for (let other = this.#states.peek(key); other !== undefined; other = other.next) {
-      if (this.#ageMs(other, state) > keptMs) continue;
       // A copy, because the cache knows the length of what it holds.
-      if (other.suffix !== suffix) next = { ...other, next };
-      else if (rejects && !other.doubtful && other.blocked?.untilMs === blocked?.untilMs && explains(other.cells, decision, limit, atMs))
-        sinceMs = other.sinceMs;
+      if (other.suffix !== suffix && this.#ageMs(other, state) <= this.#options.maxAgeMs) next = { ...other, next };
     }
-    const ageMs = Math.min(Math.max((atMs - sinceMs) * ageShare, minAgeMs), maxAgeMs);
-    const spare = decision.limit - decision.cost;
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
-    const known = { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, sinceMs, ageMs, isRefreshed: false, doubtful, next };
-    this.#states.set(key, known);
+    const { cells, spare, blocked, atMs } = state;
+    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, next });
     for (const oldest of this.#states.rvalues()) {
-      if (this.#ageMs(oldest as KnownState, state) <= keptMs) return;
+      if (this.#ageMs(oldest as KnownState, state) <= this.#options.maxAgeMs) return;
       this.#states.pop();
     }
   }
@@ -178,7 +140,7 @@ export class DenyCache<Known extends CachedLimit> {
   }
 
   /** The decision if Redis is certain to reject; otherwise undefined. */
-  rejection(known: Known, key: string, cost: number): Decision | undefined {
+  rejection(known: CachedLimit, key: string, cost: number): Decision | undefined {
     const decision = this.look(known, key, cost);
     return decision?.allowed === false ? decision : undefined;
   }
@@ -187,8 +149,7 @@ export class DenyCache<Known extends CachedLimit> {
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed, or undefined if `certain`.
    */
-  look(known: Known, key: string, cost: number, certain = false): Decision | undefined {
-    const { limit, suffix, lease } = known;
+  look({ limit, suffix, deniedMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
     const state = this.#find(suffix, key);
     if (state === undefined || (certain && state.doubtful)) return undefined;
     const { clock } = this.#options;
@@ -203,54 +164,17 @@ export class DenyCache<Known extends CachedLimit> {
     } else {
       nowMs = clock();
     }
-    const oldMs = nowMs - state.atMs;
-    if (oldMs < 0 || oldMs > state.ageMs || (lease !== undefined && oldMs > lease.lifeMs)) return undefined;
+    if (nowMs < state.atMs || nowMs - state.atMs > deniedMs) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const { blocked } = state;
-    const isBlocked = blocked !== undefined && blocked.untilMs - nowMs > slackMs && !state.doubtful;
-    if (!isBlocked) {
-      if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-      if (state.doubtful || !(decision.retryAfterMs > slackMs))
-        return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });
+    if (blocked !== undefined && blocked.untilMs - nowMs > slackMs && !state.doubtful) {
+      return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blocked, nowMs) : undefined;
     }
-    if (!decision.allowed && isRough(limit, state, cost)) return undefined;
-    // What is read again is a request of one unit.
-    if (
-      oldMs > refreshShare * state.ageMs &&
-      !state.isRefreshed &&
-      cost === 1 &&
-      lease === undefined &&
-      this.#toRefresh.length < mostToRefresh
-    ) {
-      state.isRefreshed = true;
-      this.#toRefresh.push({ known, key });
-      if (!this.#isRefreshing) this.#refresh();
-    }
-    return isBlocked ? blockedDecision(decision, blocked, nowMs) : decision;
+    if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
+    if (state.doubtful || !(decision.retryAfterMs > slackMs))
+      return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });
+    return isRough(limit, state, cost) ? undefined : decision;
   }
-
-  async #refresh(): Promise<void> {
-    this.#isRefreshing = true;
-    try {
-      await new Promise((resolve) => setTimeout(resolve, refreshMs).unref());
-      while (this.#toRefresh.length > 0) await this.#options.refresh(this.#toRefresh.splice(0, refreshedAtOnce));
-    } catch {
-      // Requests for these keys ask by themselves when their states are too old.
-      this.#toRefresh.length = 0;
-    }
-    this.#isRefreshing = false;
-  }
-}
-
-/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
-export function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
-  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
-  return (
-    expected.allowed === decision.allowed &&
-    expected.remaining === decision.remaining &&
-    expected.retryAfterMs === decision.retryAfterMs &&
-    expected.resetAfterMs === decision.resetAfterMs
-  );
 }
 
 /** The number of states of a key. */
@@ -261,6 +185,6 @@ function lengthOf(first: KnownState): number {
 }
 
 /** Whether the entry that a request waits for may be among the merged entries of a log. Then its wait would be too short. */
-function isRough({ policy }: Limit, { cells, spare }: KnownState, cost: number): boolean {
+function isRough({ policy }: Limit, { cells, spare }: DeniedState, cost: number): boolean {
   return policy.algorithm === "sliding-window-log" && (cells[2] as number) > wholeLog && policy.quota - cost !== spare;
 }

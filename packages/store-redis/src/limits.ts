@@ -1,6 +1,6 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { type CachedKey, type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
+import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 import { leanScript, type Script } from "./script.js";
@@ -12,13 +12,19 @@ export interface KnownLimit extends CachedLimit {
   /** The script of a decision alone under this limit, if it has one. */
   readonly lean: Script | undefined;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
-  readonly denied: DenyCache<KnownLimit> | undefined;
+  readonly denied: DenyCache | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
   readonly lease: LeaseTable<KnownLimit> | undefined;
 }
 
+/** A key of a limit, as the deny cache knows it. */
+export interface CachedKey {
+  readonly known: KnownLimit;
+  readonly key: string;
+}
+
 /** A check with its Redis key. */
-export interface KeyedCheck extends CachedKey<KnownLimit> {
+export interface KeyedCheck extends CachedKey {
   readonly redisKey: string;
   readonly cost: number;
   readonly shadow: boolean;
@@ -37,7 +43,8 @@ const mostLean = 200;
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
-  readonly denied: DenyCache<KnownLimit> | undefined;
+  readonly denied: DenyCache | undefined;
+  readonly #deniedMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
   readonly #lean = new Map<string, Script>();
@@ -46,8 +53,9 @@ export class KnownLimits {
   #other: KnownLimit | undefined;
 
   /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
-  constructor(denyCache: DenyCacheOptions<KnownLimit> | undefined, leaseMs?: number) {
+  constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
     this.denied = denyCache && new DenyCache(denyCache);
+    this.#deniedMs = denyCache?.maxAgeMs ?? 0;
     this.#leaseMs = leaseMs;
   }
 
@@ -71,6 +79,7 @@ export class KnownLimits {
       lean: this.#leanOf(policy, suffix.length - suffix.lastIndexOf(":") - 1),
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
+      deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
       lease: undefined,
     };
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);

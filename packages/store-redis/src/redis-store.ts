@@ -32,9 +32,8 @@ export interface RedisStoreOptions {
   clock?: Clock;
   /**
    * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
-   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 550 bytes each). `maxAgeMs`: how
-   * long to use a rejection; a reset, unblock or refund by another process is noticed after at most this time. By default it is a tenth of the
-   * time for which the key has been denied here: at least 1000, at most 10,000.
+   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 500 bytes each). `maxAgeMs`: how long to use a rejection (default 1000); a reset, unblock or refund
+   * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
   /**
@@ -243,10 +242,8 @@ function checkDenyCache(where: string, option: unknown): PartOptions["denyCache"
   if (option === false) return undefined;
   const { maxKeys, maxAgeMs } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
   if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 100_000 }");
-  const ageMs = maxAgeMs === undefined ? undefined : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000);
   return {
     maxKeys: maxKeys === undefined ? 100_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 100_000),
-    minAgeMs: ageMs ?? 1000,
-    maxAgeMs: ageMs ?? 10_000,
+    maxAgeMs: maxAgeMs === undefined ? 1000 : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
   };
 }

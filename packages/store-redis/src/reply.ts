@@ -8,7 +8,6 @@ import {
   type KeyBlock,
   type Limit,
 } from "@floodgate/core/store";
-import { explains } from "./deny-cache.js";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision, and the state that rejected it. */
@@ -245,6 +244,17 @@ const mostAheadMs = 2 ** 52;
 const widest = 2 ** 63;
 
 const noState = new Float64Array(3);
+
+/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
+export function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
+  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
+  return (
+    expected.allowed === decision.allowed &&
+    expected.remaining === decision.remaining &&
+    expected.retryAfterMs === decision.retryAfterMs &&
+    expected.resetAfterMs === decision.resetAfterMs
+  );
+}
 
 function isWithin(value: unknown, most: number): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most;

@@ -2,18 +2,14 @@ import { type Clock, wholeMsClock } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { CommandQueues } from "./command-queues.js";
-import type { CachedKey, DenyCacheOptions } from "./deny-cache.js";
+import type { DenyCacheOptions } from "./deny-cache.js";
 import { Leases } from "./lease/leases.js";
-import { type KnownLimit, KnownLimits, keyedCheck } from "./limits.js";
-import { Refresh } from "./steps.js";
-
-/** Nobody waits for a read of the deny cache, but a lost one keeps its place in the queue until then. */
-const refreshTimeoutMs = 100;
+import { KnownLimits, keyedCheck } from "./limits.js";
 
 /** What decides whether two stores of one scope share their parts. */
 export interface PartOptions {
   readonly clock: Clock | undefined;
-  readonly denyCache: Pick<DenyCacheOptions<KnownLimit>, "maxKeys" | "minAgeMs" | "maxAgeMs"> | undefined;
+  readonly denyCache: Omit<DenyCacheOptions, "clock"> | undefined;
   /** How long leases live; undefined if only limits lease that say so. */
   readonly leaseMs: number | undefined;
 }
@@ -54,11 +50,12 @@ export class Scope {
     const { denyCache, leaseMs } = options;
     const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
     const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined });
-    const keyed = (known: KnownLimit, key: string, cost: number) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false);
-    const refresh = (keys: readonly CachedKey<KnownLimit>[]) =>
-      Promise.allSettled(keys.map(({ known, key }) => queues.ask(new Refresh(keyed(known, key, 1), refreshTimeoutMs))));
-    const limits = new KnownLimits(denyCache && { ...denyCache, clock, refresh }, leaseMs);
-    const leases = new Leases({ clock, queues, keyed });
+    const limits = new KnownLimits(denyCache && { ...denyCache, clock }, leaseMs);
+    const leases = new Leases({
+      clock,
+      queues,
+      keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false),
+    });
     const parts = { queues, limits, leases };
     this.#parts.push({ options, parts });
     return parts;
@@ -95,7 +92,6 @@ function areEqual(one: PartOptions, other: PartOptions): boolean {
     one.clock === other.clock &&
     one.leaseMs === other.leaseMs &&
     one.denyCache?.maxKeys === other.denyCache?.maxKeys &&
-    one.denyCache?.minAgeMs === other.denyCache?.minAgeMs &&
     one.denyCache?.maxAgeMs === other.denyCache?.maxAgeMs
   );
 }

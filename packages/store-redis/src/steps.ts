@@ -12,11 +12,10 @@ import {
   type Waiter,
 } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
-import { type CachedKey, explains } from "./deny-cache.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
-import type { KeyedCheck, KnownLimit } from "./limits.js";
-import type { DecisionReply, Reply } from "./reply.js";
+import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
+import { type DecisionReply, explains, type Reply } from "./reply.js";
 import type { Script } from "./script.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
@@ -115,13 +114,14 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
   }
 
   /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
-  protected remember({ known, key }: CachedKey<KnownLimit>, { unblocked, blocked, state }: DecisionReply, reply: Reply): void {
+  protected remember({ known, key }: CachedKey, { unblocked, blocked, state }: DecisionReply, reply: Reply): void {
     const decision = unblocked;
     if (known.denied === undefined) return;
     if (state !== undefined) {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
+      const spare = decision.limit - decision.cost;
       const { nowMs: atMs, sentMs, receivedMs } = reply;
-      known.denied.add(known, key, decision, { cells: state, blocked, atMs, sentMs, receivedMs });
+      known.denied.add(known, key, { cells: state, spare, blocked, atMs, sentMs, receivedMs });
     } else if (decision.allowed) known.denied.doubt(known.suffix, key);
   }
 }
@@ -249,12 +249,10 @@ abstract class ReadKey<T, Answer = T> extends Step<T, Answer> {
   /** Its letter in lua/batch.lua. */
   protected abstract readonly letter: "p" | "i";
   protected readonly known: KnownLimit;
-  protected readonly key: string;
 
-  constructor({ known, key, redisKey }: KeyedCheck, timeoutMs: number) {
+  constructor({ known, redisKey }: KeyedCheck, timeoutMs: number) {
     super(redisKey, timeoutMs);
     this.known = known;
-    this.key = key;
   }
 
   write(batch: GeneralBatch): void {
@@ -269,19 +267,6 @@ export class Peek extends ReadKey<Decision> {
 
   protected readAnswer(reply: Reply): Decision {
     return reply.decision(this.known, 1, false, this.firstKey).decision;
-  }
-}
-
-/** Peeks for the deny cache. */
-export class Refresh extends ReadKey<void, DecisionReply> {
-  protected readonly letter = "p";
-
-  protected readAnswer(reply: Reply): DecisionReply {
-    return reply.decision(this.known, 1, false, this.firstKey);
-  }
-
-  protected override accept(read: DecisionReply, reply: Reply): void {
-    this.remember({ known: this.known, key: this.key }, read, reply);
   }
 }
 

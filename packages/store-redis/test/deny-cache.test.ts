@@ -8,10 +8,8 @@ import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
-import { DenyCache } from "../src/deny-cache.js";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
-import { type KnownLimit, KnownLimits } from "../src/limits.js";
-import { runsDuring, runsOf } from "./commands.js";
+import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
 import { anotherProcess, useRedis } from "./use-redis.js";
@@ -282,104 +280,6 @@ describe("a cached rejection ends", () => {
     await store.consume(limit, "k");
     await other.reset(limit, "k");
     await expect.poll(async () => (await store.consume(limit, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
-  });
-
-  it("by default within a second after another process resets or unblocks the key, or a tenth of the time for which it was rejected, at most 10 s", async () => {
-    const hammer = fc.integer({ min: 1, max: 150 }).map((times) => Array.from({ length: times }, () => [400, "ask"] as const));
-    const ask = fc.constantFrom(1, 700, 1000, 1001, 4000, 9999, 10_001).map((afterMs) => [[afterMs, "ask"] as const]);
-    const end = fc.constantFrom(1, 400, 5000).map((afterMs) => [[afterMs, "end"] as const]);
-    const traffic = fc.array(fc.oneof(hammer, ask, end), { minLength: 4, maxLength: 20 }).map((parts) => parts.flat());
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...cached), fc.boolean(), traffic, async (policy, blocks, steps) => {
-        const [store, other] = [redisStore(redis, { clock }), redisStore(anotherProcess(redis), { clock })];
-        const limit = limitOf(policy);
-        const fill = () =>
-          blocks ? other.block(limit.name, "k", 3_600_000_000, "block", patienceMs) : other.consume(limit, "k", 10, patienceMs);
-        let rejectedMs: number | undefined;
-        let endedMs: number | undefined;
-        await fill();
-        for (const [afterMs, act] of steps) {
-          nowMs += afterMs;
-          if (act === "end") {
-            if (endedMs !== undefined) continue;
-            endedMs = nowMs;
-            await (blocks ? other.unblock(limit.name, "k", patienceMs) : other.reset(limit, "k", patienceMs));
-          } else if ((await store.consume(limit, "k", 1, patienceMs)).allowed) {
-            expect(endedMs).toBeDefined();
-            rejectedMs = endedMs = undefined;
-            await other.reset(limit, "k", patienceMs);
-            await fill();
-          } else {
-            rejectedMs ??= nowMs;
-            if (endedMs !== undefined)
-              expect(nowMs - endedMs).toBeLessThanOrEqual(Math.min(Math.max((endedMs - rejectedMs) / 10, 1000), 10_000));
-          }
-        }
-      }),
-      runs(20),
-    );
-  });
-
-  it("after at most ten seconds if its key is rejected for long, and within a second again once that has passed", async () => {
-    const [store, other] = [redisStore(redis, { clock }), redisStore(anotherProcess(redis), { clock })];
-    const limit = limitOf(yearly(2));
-    // Only requests of one unit have their state read again in the background.
-    const consume = async (): Promise<Decision> => store.consume(limit, "k", 2, patienceMs);
-    const runsIn = (seconds: number): Promise<number> =>
-      runsDuring(server, async () => {
-        for (let i = 0; i < seconds * 2; i++) {
-          nowMs += 500;
-          expect((await consume()).allowed).toBe(false);
-        }
-      });
-    await consume();
-    expect(await runsIn(10)).toBeGreaterThan(5);
-    await runsIn(110);
-    expect(await runsIn(100)).toBeLessThanOrEqual(10);
-    await other.reset(limit, "k", patienceMs);
-    nowMs += 10_001;
-    expect((await consume()).allowed).toBe(true);
-    await runsIn(1);
-    await other.reset(limit, "k", patienceMs);
-    nowMs += 1001;
-    expect((await consume()).allowed).toBe(true);
-  });
-
-  it("for no request that comes again in time: its key is read again meanwhile, with others in one command", async () => {
-    const store = redisStore(redis, { clock, denyCache: { maxAgeMs: 1000 } });
-    const limit = limitOf(yearly(1));
-    const all = Array.from({ length: 60 }, (_, i) => `k${i}`);
-    const ask = () => all.map((key) => store.consume(limit, key, 1, patienceMs));
-    for (let i = 0; i < 2; i++) await Promise.all(ask());
-    for (let i = 0; i < 5; i++) {
-      nowMs += 800;
-      const before = await runsOf(server);
-      for (const answer of ask()) expect(answer).toMatchObject({ allowed: false });
-      await expect.poll(() => runsOf(server), { interval: 5, timeout: patienceMs }).toBeGreaterThan(before);
-      // It waits behind them.
-      await store.peek(limit, "other", patienceMs);
-      expect((await runsOf(server)) - before).toBeLessThanOrEqual(3);
-    }
-  });
-
-  it("of at most 1,000 keys that wait to be read in the background: requests read the others", async () => {
-    let read = 0;
-    const refresh = async (keys: readonly unknown[]): Promise<void> => {
-      read += keys.length;
-    };
-    const cache = new DenyCache<KnownLimit>({ maxKeys: 2000, minAgeMs: 1000, maxAgeMs: 1000, clock, refresh });
-    const known = new KnownLimits(undefined).get(limitOf(yearly(1)));
-    const cells = new Float64Array(known.limit.algorithm.size(known.limit.policy, new Float64Array(3), 0));
-    for (const cost of [1, 1]) known.limit.algorithm.decide(known.limit, cells, 0, nowMs, cost, true);
-    const decision = known.limit.algorithm.decide(known.limit, cells, 0, nowMs, 1, false);
-    const sentMs = performance.now();
-    const keys = Array.from({ length: 1500 }, (_, i) => `k${i}`);
-    for (const key of keys) cache.add(known, key, decision, { cells, blocked: undefined, atMs: nowMs, sentMs, receivedMs: sentMs });
-    nowMs += 800;
-    for (const key of keys) expect(cache.rejection(known, key, 1)).toMatchObject({ allowed: false });
-    await expect.poll(() => read, { interval: 5 }).toBe(1000);
-    for (const key of keys) cache.rejection(known, key, 1);
-    await expect.poll(() => read, { interval: 5 }).toBe(1500);
   });
 
   it("when an injected clock steps back", async () => {
