@@ -88,7 +88,11 @@ function connect(port: number): Redis {
 async function startMonitor(server: RedisServer): Promise<Monitor> {
   const lines: string[] = [];
   const client = connect(server.port);
-  const monitor = await client.monitor();
+  // ioredis loses count of replies if a command of another client arrives with the answer to MONITOR.
+  const monitor = await client
+    .monitor()
+    .catch(() => client.monitor())
+    .catch(() => client.monitor());
   client.disconnect();
   monitor.on("monitor", (time: string, words: readonly string[], source: string, database: string) => {
     lines.push(`${time} [${database} ${source}] ${words.map((word) => `"${word.replaceAll('"', '\\"')}"`).join(" ")}`);
