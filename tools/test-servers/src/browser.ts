@@ -38,3 +38,9 @@ export async function startBrowser(): Promise<TestBrowser> {
     close: () => browser.close(),
   };
 }
+
+/** Opens the element `details` of a table of figures, if it is closed, and waits until the page has written the table. */
+export async function openTable(page: Page, details: string): Promise<void> {
+  await page.$eval(details, (element) => element.setAttribute("open", ""));
+  await page.waitForSelector(`${details} th`);
+}

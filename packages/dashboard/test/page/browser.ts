@@ -1,4 +1,4 @@
-import { type TestBrowser as Browser, startBrowser as start } from "@floodgate/test-servers/browser";
+import { type TestBrowser as Browser, openTable, startBrowser as start } from "@floodgate/test-servers/browser";
 import type { BrowserContextOptions, Page } from "playwright-core";
 
 export interface TestBrowser extends Browser {
@@ -24,9 +24,7 @@ const wholeRow = "All requests, each once";
 
 /** The table of everything that was counted: for each rule its figures by the names of their columns. Zeros are left out. */
 export async function totalsOf(page: Page): Promise<Record<string, Record<string, number>>> {
-  await page.$eval("#rules details", (details) => {
-    (details as HTMLDetailsElement).open = true;
-  });
+  await openTable(page, "#rules details");
   const [columns = [], ...rows] = await page.$$eval("#rules details table tr", (all) =>
     all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")),
   );

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { openTable } from "@floodgate/test-servers/browser";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -102,7 +103,7 @@ describe("the line of the limit", () => {
   });
 
   it("is remembered for each rule, and changes the limited requests over time", async () => {
-    await page.getByText("The same as a table").click();
+    await openTable(page, "#traffic details");
     const limitedInTable = () =>
       page.$$eval("#traffic tbody td:last-child", (cells) =>
         cells.reduce((sum, cell) => sum + Number(cell.textContent?.replaceAll(",", "")), 0),
