@@ -106,10 +106,6 @@ export interface RuleInfo {
   readonly mode: "enforce" | "shadow";
   /** In words: "100 per 1m, sliding-window-counter". "set by a function of the request" if one makes it. "" if it is gone. */
   readonly policy: string;
-  /** Undefined if a function makes the policy, or the rule is gone. */
-  readonly algorithm?: string;
-  /** Units that could pass at most at once. */
-  readonly limit?: number;
   /** In words: "POST /posts", "all requests", "a function". Undefined for limiters. */
   readonly match?: string;
   /** In words: "ip", "user", "a function". Undefined for limiters. */
@@ -178,10 +174,6 @@ export interface Top {
 export interface TopList {
   /** The counts began here. */
   readonly sinceMs: number;
-  /** All requests (or rejections) that were counted. */
-  readonly total: number;
-  /** How many counters the sketch has. A key with more than `total / counters` is certain to be in it. */
-  readonly counters: number;
   /** Heaviest first, at most 20. */
   readonly keys: readonly TopKey[];
 }
@@ -348,7 +340,6 @@ export interface PolicyState {
   readonly plan?: string;
   /** In words, as `RuleInfo.policy`. */
   readonly policy: string;
-  readonly algorithm: string;
   readonly state: StateView;
 }
 

@@ -84,7 +84,6 @@ describe("a key that is looked up", () => {
           states: [
             {
               policy: "2 per 1h, fixed-window",
-              algorithm: "fixed-window",
               state: { kind: "windows", windowMs: hour, limit: 2, windows: [{ startMs, endMs: startMs + hour, count: 1, weight: 1 }] },
             },
           ],

@@ -1,10 +1,8 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { dashboard } from "../grafana/dashboard.js";
 import { type Instrument, instruments } from "../src/index.js";
 import { instrumentOf, isExplained, labelsOf, metricsIn } from "./promql.js";
-
-const json = `${JSON.stringify(dashboard, null, 2)}\n`;
 
 interface Panel {
   readonly id: number;
@@ -15,7 +13,7 @@ interface Panel {
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
 }
 
-const { panels, templating, annotations } = JSON.parse(json) as {
+const { panels, templating, annotations } = JSON.parse(readFileSync(join(__dirname, "../grafana/floodgate.json"), "utf8")) as {
   panels: Panel[];
   templating: { list: { name: string; definition?: string }[] };
   annotations: { list: { target: { expr: string } }[] };
@@ -23,10 +21,6 @@ const { panels, templating, annotations } = JSON.parse(json) as {
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 
 describe("the Grafana dashboard", () => {
-  it("is the one in its source; after a change write it with `npm run grafana`", async () => {
-    await expect(json).toMatchFileSnapshot(join(__dirname, "../grafana/floodgate.json"));
-  });
-
   it.each(queries)("asks for metrics, labels and words that exist: %s", (_title, query) => {
     const used = metricsIn(query);
     expect(used.length).toBeGreaterThan(0);

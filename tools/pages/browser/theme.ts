@@ -1,3 +1,5 @@
+import { h } from "./dom.js";
+
 /** Colours of the stylesheets, for what is drawn on a canvas. */
 export interface Theme {
   readonly text: string;
@@ -43,6 +45,14 @@ const patterns: Readonly<Record<string, Draw>> = {
   "shadow-limited": slanted,
   "fallback-limited": slanted,
 };
+
+/** A patch in the colour and pattern of a result, for legends. */
+export function swatch(result: string): HTMLElement {
+  const element = h("span", { class: `swatch ${result}`, "aria-hidden": "true" });
+  element.style.setProperty("--fill", `var(--${result})`);
+  element.style.setProperty("--ink", `var(--${result}-ink)`);
+  return element;
+}
 
 /** Reads the theme that is in force. Charts read it anew when the person switches between light and dark. */
 export function readTheme(): Theme {

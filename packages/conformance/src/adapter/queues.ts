@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { leakyBucket } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
 import type { AdapterSuite, App, Web } from "./web.js";
-import { turn } from "./world.js";
+import { gate, turn } from "./world.js";
 
 /** Timers may fire up to this much early by a finer clock. */
 const grainMs = 2;
@@ -10,12 +10,9 @@ const grainMs = 2;
 /** An `onEvent` that counts held requests, and a promise that resolves at `count`. */
 function waiters(count: number): { onEvent: NonNullable<LimitSetup["onEvent"]>; waiting: Promise<void> } {
   let seen = 0;
-  let all: () => void = () => undefined;
-  const waiting = new Promise<void>((resolve) => {
-    all = resolve;
-  });
+  const { opened: waiting, open } = gate();
   const onEvent: NonNullable<LimitSetup["onEvent"]> = ({ type }) => {
-    if (type === "delayed" && ++seen === count) setImmediate(all);
+    if (type === "delayed" && ++seen === count) setImmediate(open);
   };
   return { onEvent, waiting };
 }

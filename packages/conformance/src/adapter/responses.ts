@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import type { Handler, LimitSetup, Reply } from "./adapter.js";
 import type { AdapterSuite } from "./web.js";
-import { turn } from "./world.js";
+import { gate, turn } from "./world.js";
 
 const policy = fixedWindow({ limit: 2, window: "1m" });
 const one = fixedWindow({ limit: 1, window: "1m" });
@@ -155,21 +155,19 @@ export function responseCases({ adapter, it }: AdapterSuite): void {
   it("an outer middleware sees the same headers as the client, allowed and limited, whatever makes the response", async (web) => {
     for (const [kind, handler] of replies) {
       const seen: (string | undefined)[][] = [];
-      let see: () => void = () => undefined;
+      let reached = gate();
       const app = await web.start({
         limits: ["a", "b"].map((name) => ({ name: `${name} ${kind}`, policy: one })),
         handler,
         outer: (header) => {
           seen.push(["ratelimit-policy", "ratelimit", "retry-after"].map(header));
-          see();
+          reached.open();
         },
       });
       for (const status of [200, 429]) {
-        const reached = new Promise<void>((resolve) => {
-          see = resolve;
-        });
+        reached = gate();
         const response = await app.get();
-        await reached;
+        await reached.opened;
         assert.equal(response.status, status);
         const sent = ["ratelimit-policy", "ratelimit", "retry-after"].map((name) => response.lines(name)[0]);
         assert.deepEqual(seen.pop(), sent);

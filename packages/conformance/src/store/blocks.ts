@@ -1,31 +1,14 @@
 import * as assert from "node:assert/strict";
-import {
-  consumeAll,
-  type Decision,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  leakyBucket,
-  type Policy,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import { consumeAll, type Decision, fixedWindow, type Limiter, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { variants } from "./algorithms.js";
 import { type Suite, startMs, type World } from "./world.js";
 
 const hourMs = 3_600_000;
 const policy = fixedWindow({ limit: 3, window: "1m" });
 
-const everyPolicy: readonly Policy[] = [
-  policy,
-  slidingWindowLog({ limit: 3, window: "1m" }),
-  slidingWindowLog({ limit: 3, window: "1m", countRejected: true }),
-  slidingWindowCounter({ limit: 3, window: "1m" }),
-  slidingWindowCounter({ limit: 3, window: "1m", buckets: 6 }),
-  tokenBucket({ capacity: 3, refill: 3, every: "1m" }),
-  tokenBucket({ capacity: 3, refill: 3, every: "1m", style: "interval" }),
-  leakyBucket({ capacity: 3, leak: 3, every: "1m" }),
-  gcra({ limit: 3, window: "1m" }),
+const everyPolicy: readonly (readonly [string, Policy])[] = [
+  ...variants.map(({ name, of }) => [name, of(3, 3, "1m")] as const),
+  ["sliding log that counts rejections", slidingWindowLog({ limit: 3, window: "1m", countRejected: true })],
 ];
 
 /** What a blocked key is told. */
@@ -46,8 +29,8 @@ async function assertDecision(answer: Decision | PromiseLike<Decision>, expected
 export function blockCases(suite: Suite): void {
   const ban = (world: World, { name }: Limiter, key: string, forMs: number) => world.store.block(name, key, forMs, "ban");
 
-  for (const one of everyPolicy) {
-    suite.it(`turn a key away for their duration, and charge nothing: ${one.stateKind}`, async (world) => {
+  for (const [name, one] of everyPolicy) {
+    suite.it(`turn a key away for their duration, and charge nothing: ${name}`, async (world) => {
       const limiter = world.limiter(one);
       await limiter.consume("k");
       const before = await limiter.peek("k");

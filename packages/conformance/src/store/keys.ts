@@ -94,27 +94,8 @@ export function keyCases(suite: Suite): void {
   });
 
   suite.it("any two different strings or tuples have separate counts", async (world) => {
-    const letters = fc.string({
-      unit: fc.constantFrom(
-        "a",
-        ",",
-        "\\",
-        "(",
-        ")",
-        ":",
-        "\0",
-        "{",
-        "}",
-        "\ud800",
-        "\udc00",
-        "\ufffd",
-        "0",
-        "1",
-        "secret:",
-        "missing-key-ip:",
-      ),
-      maxLength: 4,
-    });
+    const unit = fc.constantFrom(...",a\\():\0{}\ufffd01", "\ud800", "\udc00", "secret:", "missing-key-ip:");
+    const letters = fc.string({ unit, maxLength: 4 });
     const keys = fc.oneof<fc.Arbitrary<string | string[]>[]>(letters, fc.array(letters, { minLength: 1, maxLength: 3 }));
     await fc.assert(
       fc.asyncProperty(keys, keys, async (one, other) => {

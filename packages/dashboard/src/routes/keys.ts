@@ -161,12 +161,7 @@ function shownState(
   return {
     atMs,
     decision: { allowed, limit, remaining, retryAfterMs: finite(retryAfterMs), resetAfterMs: finite(resetAfterMs), delayMs },
-    states: states.map(({ plan, policy, state }) => ({
-      ...(plan !== undefined && { plan }),
-      policy: policyWords(policy),
-      algorithm: policy.algorithm,
-      state,
-    })),
+    states: states.map(({ plan, policy, state }) => ({ ...(plan !== undefined && { plan }), policy: policyWords(policy), state })),
     ...(block !== undefined && { block: { untilMs: block.untilMs } }),
     ...(ban !== undefined && { ban: { untilMs: ban.untilMs } }),
   };

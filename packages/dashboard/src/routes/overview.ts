@@ -100,7 +100,7 @@ function topOf(reports: readonly Report[], list: KeyList, names: KeyNames, nowMs
     const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
     return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
   });
-  return { sinceMs, total: summary.total, counters: summary.counters, keys };
+  return { sinceMs, keys };
 }
 
 /** How often a key was rejected in about the last hour. A key that the full sketches do not know may have been up to their smallest count. */

@@ -108,8 +108,6 @@ const report = record<Report>({
       kind: oneOf("rule", "limiter", "gone"),
       mode: oneOf("enforce", "shadow"),
       policy: words,
-      algorithm: optional(words),
-      limit: optional(number),
       match: optional(words),
       key: optional(words),
       plans: list(mostPlans, record<RuleInfo["plans"][number]>({ name: words, policy: words })),

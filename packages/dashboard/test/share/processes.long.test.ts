@@ -54,14 +54,11 @@ it("shows the sum of all processes in each of them, until they are gone", async 
       expect(overview.instances).toHaveLength(3);
       expect(overview.instances.filter(({ self }) => self)).toHaveLength(1);
       expect(totalsOf(overview)).toEqual({ allowed: 9, limited: 3 });
-      expect(overview.top.byRequests).toMatchObject({
-        total: 12,
-        keys: [
-          { key: "al…le", count: 11, error: 0 },
-          { key: "be…le", count: 1 },
-        ],
-      });
-      expect(overview.top.byRejections).toMatchObject({ total: 3, keys: [{ key: "al…le", count: 3, error: 0 }] });
+      expect(overview.top.byRequests.keys).toMatchObject([
+        { key: "al…le", count: 11, error: 0 },
+        { key: "be…le", count: 1 },
+      ]);
+      expect(overview.top.byRejections.keys).toMatchObject([{ key: "al…le", count: 3, error: 0 }]);
       expect(overview.stores).toMatchObject([{ kind: "memory", rules: ["web"], size: 4 }]);
       const { rules, points } = await get<History>(app, "history?range=minute");
       expect([points, sum(rules[0]?.series.allowed), sum(rules[0]?.series.limited), rules[0]?.rule]).toEqual([60, 9, 3, wholeRequests]);

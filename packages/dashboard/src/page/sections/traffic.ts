@@ -2,6 +2,7 @@ import { Chart, type Frame } from "@floodgate/pages/chart";
 import { h, say } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/pages/format";
+import { swatch } from "@floodgate/pages/theme";
 import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
@@ -161,5 +162,3 @@ class Legend {
     }
   }
 }
-
-const swatch = (result: Result): HTMLElement => h("span", { class: `swatch ${result}`, "aria-hidden": "true" });

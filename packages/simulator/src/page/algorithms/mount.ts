@@ -38,7 +38,7 @@ const mostRequests = 10_000;
  *
  *     mount(document.querySelector("#algorithms"), { requests: timesOfTheHeaviestClient, policies: [slidingWindowLog({ limit: 100, window: "1m" })] });
  *
- * The page needs the styles in `algorithms.css` and in `shared/base.css`.
+ * The page needs the styles in `algorithms.css` and in `@floodgate/pages/base.css`.
  */
 export function mount(element: HTMLElement, options: MountOptions = {}): Mounted {
   const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, mostRequests);

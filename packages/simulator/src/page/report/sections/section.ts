@@ -1,12 +1,13 @@
 import { h } from "@floodgate/pages/dom";
+import { swatch } from "@floodgate/pages/theme";
 
 export function section(id: string, heading: string, ...children: readonly (Node | undefined)[]): HTMLElement {
   return h("section", { class: "card", id, "aria-labelledby": `${id}-heading` }, h("h2", { id: `${id}-heading` }, heading), ...children);
 }
 
 /** What the swatches of a chart mean. */
-export function legend(...marks: readonly (readonly [swatch: string, words: Node | string])[]): HTMLElement {
-  return h("ul", { class: "row legend" }, ...marks.map(([swatch, words]) => h("li", {}, h("span", { class: `swatch ${swatch}` }), words)));
+export function legend(...marks: readonly (readonly [result: string, words: Node | string])[]): HTMLElement {
+  return h("ul", { class: "row legend" }, ...marks.map(([result, words]) => h("li", {}, swatch(result), words)));
 }
 
 export function figure(label: string, value: string, more = ""): HTMLElement {
