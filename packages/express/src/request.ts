@@ -3,7 +3,7 @@ import {
   checkDecisionName,
   decisionOf,
   forgeableClientIp,
-  nodeHeader,
+  nodeReader,
   parsedPath,
   type RequestReader,
   trustsEveryAddress,
@@ -50,12 +50,10 @@ export interface ExpressRequest extends ExpressMessage {
 }
 
 export const expressReader: RequestReader<ExpressRequest> = {
+  ...nodeReader((request: ExpressRequest) => request),
   app: (request) => request.app,
-  method: (request) => request.method,
   // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
-  header: nodeHeader,
-  remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {
     const trust = request.app.get("trust proxy");
     // Without a proxy, `req.ip` is the socket's address. Reading it here is cheaper.

@@ -1,17 +1,16 @@
 import type { Decision } from "@floodgate/core";
 import {
+  andThen,
   canReject,
   clientClosedRequest,
   contextMiddleware,
   functionOrNothing,
-  isPromise,
   type Outcome,
+  passInTurn,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
-  turn,
-  whenEnded,
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
@@ -54,23 +53,20 @@ export function rateLimit<
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
 
   const apply = (ctx: Ctx, next: Next, outcome: Outcome, wasBegun: boolean): unknown => {
-    const { decision, delayMs, headers, afterResponse } = outcome;
+    const { decision, headers } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
       // Cheaper than `ctx.set`, with the same result.
       setHeaders(ctx.res, headers);
-      keepHeadersOnError(ctx.app);
+      keepHeadersOnError(ctx.app.context);
     }
     // The client may have disconnected.
     if (outcome.action === "reject") return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, onLimited) : undefined;
-    if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
-    if (delayMs === 0) return next();
-    return turn(limit.waiting, delayMs, (gone) => whenEnded(ctx.res, gone)).then((isServed) => {
-      if (isServed) return next();
-      // Nobody receives it, but an outer logger may log it.
+    // Nobody receives the status, but an outer logger may log it.
+    const leave = (): void => {
       ctx.status = clientClosedRequest;
-      return undefined;
-    });
+    };
+    return passInTurn<unknown>(ctx.res, outcome, limit.waiting, next, leave);
   };
   const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
   const isBegun = ({ res }: Ctx): boolean => res.headersSent;
@@ -89,29 +85,30 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
     ctx.res.setHeader("Content-Type", outcome.body.contentType);
     ctx.body = outcome.body.text;
   };
-  const answered = onLimited && withFaults(() => onLimited(ctx, outcome.decision));
-  return isPromise(answered) ? answered.then(finish) : finish();
+  return andThen(onLimited && withFaults(() => onLimited(ctx, outcome.decision)), finish);
 }
 
-const watched = new WeakSet<KoaContext["app"]>();
+/** The prototypes of contexts whose errors keep the headers. */
+const keeping = new WeakSet<object>();
 
 /**
  * Keeps a limit's headers on error responses. Koa's error handling, also after `ctx.throw(404)`, removes all headers that
  * `res.getHeaderNames` lists. While it runs, that list omits the limit's headers. (`error.headers` would not work for an error object that
  * several requests throw.) Errors that an outer middleware catches lose no headers.
  */
-function keepHeadersOnError(app: KoaContext["app"]): void {
-  if (watched.has(app)) return;
-  watched.add(app);
-  app.on("error", (_error, ctx) => {
-    const { res } = (ctx ?? {}) as Partial<KoaContext>;
-    if (res === undefined) return;
+function keepHeadersOnError(context: KoaContext["app"]["context"]): void {
+  if (context?.onerror === undefined || keeping.has(context)) return;
+  keeping.add(context);
+  const { onerror } = context;
+  context.onerror = function (this: KoaContext, error): void {
+    const { res } = this;
     const { getHeaderNames } = res;
-    const isKept = (name: string): boolean =>
-      /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");
-    res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name));
-    queueMicrotask(() => {
-      res.getHeaderNames = getHeaderNames;
-    });
-  });
+    // Koa also calls it when a response ends without an error.
+    if (error != null) res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name, res));
+    onerror.call(this, error);
+    res.getHeaderNames = getHeaderNames;
+  };
 }
+
+const isKept = (name: string, res: KoaContext["res"]): boolean =>
+  /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");

@@ -2,8 +2,8 @@ import type { Decision } from "@floodgate/core";
 import {
   mountedPaths,
   type NodeAnswer,
-  nodeHeader,
   nodeMiddleware,
+  nodeReader,
   type PossiblePath,
   parsedPath,
   RateLimit,
@@ -48,11 +48,9 @@ export interface RateLimitMiddleware extends RateLimitControls {
 }
 
 const reader: RequestReader<NodeRequest> = {
+  ...nodeReader((request: NodeRequest) => request),
   app: ({ socket }) => (socket as { readonly server?: object }).server,
-  method: ({ method }) => method ?? "GET",
   path: fullPath,
-  header: nodeHeader,
-  remoteAddress: ({ socket }) => socket.remoteAddress,
   clientIp: ({ socket }) => socket.remoteAddress,
   trustsProxy: () => false,
   // `router` has it.

@@ -160,20 +160,24 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
 /**
  * Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over.
  * @param response undefined if the request has none, such as a message. Nobody knows then when it is over.
+ * @param pass lets it pass.
+ * @param leave what to do if the client disconnects before. Without it, the promise of a held request then never settles.
+ * @returns what `pass` or `leave` returns; a promise of it if the request is held.
  */
-export function passInTurn(
+export function passInTurn<T>(
   response: NodeResponse | undefined,
   { delayMs, afterResponse }: Outcome,
   waiting: HeldRequests,
-  next: () => void,
-): void {
+  pass: () => T,
+  leave?: () => T,
+): T | Promise<Awaited<T>> {
   if (afterResponse !== undefined && response !== undefined) whenEnded(response, afterResponse);
-  if (delayMs === 0) {
-    next();
-    return;
-  }
-  const leave = waiting.hold(delayMs, next);
-  if (response !== undefined) whenEnded(response, leave);
+  if (delayMs === 0) return pass();
+  return new Promise((resolve) => {
+    const settle = resolve as (answer: T) => void;
+    const cancel = waiting.hold(delayMs, () => settle(pass()));
+    if (response !== undefined) whenEnded(response, () => void (cancel() && leave !== undefined && settle(leave())));
+  });
 }
 
 /** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */
