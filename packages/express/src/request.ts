@@ -141,7 +141,7 @@ export function showDecision(request: object, name: string): object | undefined 
   const { owner } = prototypeOf(request);
   const known = Object.getOwnPropertyDescriptor(owner, name)?.get;
   if (known === undefined || !getters.has(known)) {
-    checkDecisionName(owner, name);
+    checkDecisionName(name, request);
     if (!(name in owner)) define(owner, name);
   }
   return owner === request ? undefined : Object.getPrototypeOf(request);

@@ -145,8 +145,8 @@ describe.each(versions)("%s", (_, express) => {
     for (const [decisionName, expected] of [
       ["quota", [200, []]],
       ["quota", [200, []]],
-      ["protocol", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
-      ["headers", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+      ["xhr", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+      ["rawHeaders", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
     ] as const) {
       const { app, codes, end } = appOf(express);
       app.get("/", rateLimit({ policy, decisionName }), ok);

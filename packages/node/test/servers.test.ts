@@ -150,7 +150,7 @@ describe("mistakes", () => {
   it("a `decisionName` that requests have already is an error of the request", async () => {
     for (const [decisionName, status] of [
       ["quota", 200],
-      ["socket", 500],
+      ["trailers", 500],
       ["rawHeaders", 500],
     ] as const) {
       const listener = await (servers["node:http alone"] as AppOf)(

@@ -38,13 +38,15 @@ export interface NodeFramework<Req, Res> {
 
 /**
  * Makes a middleware of the form `(request, response, next)`. The decision becomes a property of the request, named `decisionName`.
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if `onLimited` is not a function.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if `onLimited` is not a function; `FLOODGATE_CONFLICTING_OPTIONS` if `decisionName` is the
+ * name of something that requests have.
  */
 export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   limit: RateLimit<Req>,
   { takes, isRequest, showDecision, onLimited }: NodeFramework<Req, Res>,
 ): ((request: Req, response: Res, next: Next) => void) & RateLimitControls {
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.end("Slow down")');
+  checkDecisionName(limit.decisionName);
   const apply = (request: Req, response: Res, next: Next, outcome: Outcome): void => {
     if (showDecision === undefined && outcome.decision !== undefined)
       (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
@@ -72,7 +74,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       if (!isAccepted) {
         if (!isRequest(request)) throw foreignRequest(takes, request);
         functionOrNothing("rateLimit", "next", next ?? null, "limit(req, res, (error) => ...)");
-        if (showDecision === undefined) checkDecisionName(request, limit.decisionName);
+        if (showDecision === undefined) checkDecisionName(limit.decisionName, request);
         isAccepted = true;
       }
       if (showDecision !== undefined && (known === undefined || Object.getPrototypeOf(request) !== known))
@@ -88,11 +90,19 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   return withControls(middleware, limit);
 }
 
+/** Properties that requests have in Node and in frameworks on it, or get from usual middlewares. */
+const usual = Object.fromEntries(
+  "app baseUrl body cookies files headers hostname httpVersion id ip ips log method next originalUrl params path protocol query raw req res route server session socket stream url user"
+    .split(" ")
+    .map((name) => [name, true]),
+);
+
 /**
- * Checks that requests have no property of the app's with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
+ * Checks that requests have no property with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
+ * @param request a request of the app. Default: one with the usual properties, for options when they are given.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` if they have.
  */
-export function checkDecisionName(request: object, name: string): void {
+export function checkDecisionName(name: string, request: object = usual): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
   throw conflict(
     `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
