@@ -6,6 +6,7 @@ import {
   nodeReader,
   parsedPath,
   type RequestReader,
+  routePattern,
   trustsEveryAddress,
 } from "@floodgate/core/adapter";
 
@@ -77,10 +78,7 @@ export const expressReader: RequestReader<ExpressRequest> = {
   // If the app replaces `req.ip`, it handles proxies itself.
   trustsProxy: (request) => !isInFastify(request) && (Boolean(request.app.get("trust proxy")) || !isOwnIp(request)),
   // Only the route's own pattern, because the mount path of a router contains values of parameters.
-  route(request) {
-    const path: unknown = request.route?.path;
-    return typeof path === "string" ? path : undefined;
-  },
+  route: (request) => routePattern(request.route),
 };
 
 /** Whether `req.ip` is Express's own. */

@@ -62,6 +62,12 @@ export function nodeReader<Req>(
   };
 }
 
+/** The pattern of a route of Express or `router`. Neither tells which of several paths has matched, so all count as one. */
+export function routePattern(route: { readonly path?: unknown } | undefined): string | undefined {
+  const paths = [route?.path].flat();
+  return paths.every((path) => typeof path === "string") ? paths.join(", ") : undefined;
+}
+
 /** The value of a header of Node's own request, or of a response. */
 export function nodeHeader({ headers }: Pick<NodeMessage, "headers">, lowerCaseName: string): string | undefined {
   const value = headers[lowerCaseName];
