@@ -29,7 +29,7 @@ export type { Promised } from "./support/promises.js";
 
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
-export { type NodeMessage, nodeHeader, nodeReader, type RequestReader, routePattern } from "./requests/request-reader.js";
+export { type NodeMessage, nodeHeader, nodeReader, nodeReaderOf, type RequestReader, routePattern } from "./requests/request-reader.js";
 export { edgeAddress, hasLeft, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
 export { forgeableClientIp, mostHops, trustsEveryAddress } from "./requests/trusted-proxies.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";

@@ -51,7 +51,7 @@ export interface ExpressRequest extends ExpressMessage {
 }
 
 export const expressReader: RequestReader<ExpressRequest> = {
-  ...nodeReader((request: ExpressRequest) => request),
+  ...nodeReader,
   app: (request) => request.app,
   // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
@@ -78,7 +78,7 @@ export const expressReader: RequestReader<ExpressRequest> = {
   // If the app replaces `req.ip`, it handles proxies itself.
   trustsProxy: (request) => !isInFastify(request) && (Boolean(request.app.get("trust proxy")) || !isOwnIp(request)),
   // Only the route's own pattern, because the mount path of a router contains values of parameters.
-  route: (request) => routePattern(request.route),
+  route: routePattern,
 };
 
 /** Whether `req.ip` is Express's own. */

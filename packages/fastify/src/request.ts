@@ -1,9 +1,9 @@
-import { forgeableClientIp, nodeReader, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
+import { forgeableClientIp, nodeReaderOf, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
 import type { FastifyRequest } from "fastify";
 
 /** Reads Fastify's requests. */
 export const fastifyReader: RequestReader<FastifyRequest> = {
-  ...nodeReader((request: FastifyRequest) => request.raw),
+  ...nodeReaderOf((request: FastifyRequest) => request.raw),
   app: (request) => request.server,
   path(request) {
     const path = sentPath(request.url);

@@ -4,6 +4,8 @@ import type { HeaderTarget, NodeMessage, NodeResponse } from "@floodgate/core/ad
 // biome-ignore lint/suspicious/noExplicitAny: only the app knows what it, its routers and its body parsers put there
 type Any = any;
 
+type ErrorListener = (error: unknown, ctx: unknown) => void;
+
 /** Members of a context that are strings. */
 type Texts = "method" | "url" | "originalUrl" | "path" | "ip" | "type";
 
@@ -12,8 +14,7 @@ type Texts = "method" | "url" | "originalUrl" | "path" | "ip" | "type";
  * it fits Koa 2 and 3, and apps without Koa's types. Properties that the app adds are untyped.
  */
 export interface KoaContext extends Record<Texts, string> {
-  /** `context` is the prototype of the app's contexts. */
-  app: { proxy: boolean; maxIpsCount: number; context?: { onerror?(error: unknown): void } };
+  app: { proxy: boolean; maxIpsCount: number; context?: object; on(event: "error", listener: ErrorListener): unknown };
   req: NodeMessage;
   /** The used part of Node's HTTP/1 or HTTP/2 response. */
   res: NodeResponse & HeaderTarget & { getHeaderNames(): string[] };

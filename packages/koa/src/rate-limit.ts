@@ -58,7 +58,7 @@ export function rateLimit<
     if (headers.length > 0) {
       // Cheaper than `ctx.set`, with the same result.
       setHeaders(ctx.res, headers);
-      keepHeadersOnError(ctx.app.context);
+      if (!keeping.has(ctx.app)) keepHeadersOnError(ctx.app);
     }
     // The client may have disconnected.
     if (outcome.action === "reject") return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, onLimited) : undefined;
@@ -88,7 +88,7 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   return andThen(onLimited && withFaults(() => onLimited(ctx, outcome.decision)), finish);
 }
 
-/** The prototypes of contexts whose errors keep the headers. */
+/** The apps whose error responses keep the headers of limits. */
 const keeping = new WeakSet<object>();
 
 /**
@@ -96,19 +96,15 @@ const keeping = new WeakSet<object>();
  * `res.getHeaderNames` lists. While it runs, that list omits the limit's headers. (`error.headers` would not work for an error object that
  * several requests throw.) Errors that an outer middleware catches lose no headers.
  */
-function keepHeadersOnError(context: KoaContext["app"]["context"]): void {
-  if (context?.onerror === undefined || keeping.has(context)) return;
-  keeping.add(context);
-  const { onerror } = context;
-  context.onerror = function (this: KoaContext, error): void {
-    const { res } = this;
+function keepHeadersOnError(app: KoaContext["app"]): void {
+  keeping.add(app);
+  app.on("error", (_error, ctx) => {
+    const { res } = (ctx ?? {}) as Partial<KoaContext>;
+    if (res === undefined) return;
     const { getHeaderNames } = res;
-    // Koa also calls it when a response ends without an error.
-    if (error != null) res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name, res));
-    onerror.call(this, error);
-    res.getHeaderNames = getHeaderNames;
-  };
+    const isKept = (name: string): boolean =>
+      /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");
+    res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name));
+    queueMicrotask(() => Object.assign(res, { getHeaderNames }));
+  });
 }
-
-const isKept = (name: string, res: KoaContext["res"]): boolean =>
-  /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");

@@ -2,7 +2,7 @@ import {
   forgeableClientIp,
   mostHops,
   mountedPaths,
-  nodeReader,
+  nodeReaderOf,
   type PossiblePath,
   parsedPath,
   type RequestPath,
@@ -13,7 +13,7 @@ import type { KoaContext } from "./context.js";
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
 export const koaReader: RequestReader<KoaContext> = {
-  ...nodeReader((ctx: KoaContext) => ctx.req),
+  ...nodeReaderOf((ctx: KoaContext) => ctx.req),
   identity: (ctx) => ctx.req,
   app: (ctx) => ctx.app,
   path: fullPath,

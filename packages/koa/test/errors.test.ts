@@ -96,7 +96,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     app.use(ok);
     await serving(app, async (ask) => {
       await statuses(ask, "/", "/");
-      expect(app.listeners("error")).toHaveLength(1);
+      expect(app.listeners("error")).toHaveLength(2);
     });
   });
 });

@@ -1,4 +1,4 @@
-import { type HeaderTarget, type NodeResponse, nodeReader, type RequestReader } from "@floodgate/core/adapter";
+import { type HeaderTarget, type NodeResponse, nodeReaderOf, type RequestReader } from "@floodgate/core/adapter";
 import { expressReader } from "@floodgate/express";
 import { fastifyReader } from "@floodgate/fastify";
 import type { ExecutionContext } from "@nestjs/common";
@@ -7,7 +7,7 @@ import type { ExecutionContext } from "@nestjs/common";
 type Any = any;
 
 /** Reads Node's request, such as that of a WebSocket. A context without a request reads like an empty one. */
-const fromNode = nodeReader((request: Any) => ({ headers: request?.headers ?? {}, socket: request?.socket ?? request?._socket ?? {} }));
+const fromNode = nodeReaderOf((request: Any) => ({ headers: request?.headers ?? {}, socket: request?.socket ?? request?._socket ?? {} }));
 const plainReader: RequestReader<Any> = {
   ...fromNode,
   path: () => "/",

@@ -49,13 +49,13 @@ export interface RateLimitMiddleware extends RateLimitControls {
 }
 
 const reader: RequestReader<NodeRequest> = {
-  ...nodeReader((request: NodeRequest) => request),
+  ...nodeReader,
   app: ({ socket }) => (socket as { readonly server?: object }).server,
   path: fullPath,
   clientIp: ({ socket }) => socket.remoteAddress,
   trustsProxy: () => false,
-  // `router` has it.
-  route: ({ route }) => routePattern(route),
+  // `router` has one.
+  route: routePattern,
 };
 
 /** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */

@@ -92,7 +92,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
 
 /** Properties that requests have in Node and in frameworks on it, or get from usual middlewares. */
 const usual = Object.fromEntries(
-  "app baseUrl body cookies files headers hostname httpVersion id ip ips log method next originalUrl params path protocol query raw req res route server session socket stream url user"
+  "app baseUrl body headers id ip method originalUrl params path query raw req res route session socket url user"
     .split(" ")
     .map((name) => [name, true]),
 );

@@ -50,22 +50,33 @@ export interface NodeMessage {
   readonly socket: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean };
 }
 
-/** What a reader reads of Node's request. @param of takes it out of the framework's request. */
-export function nodeReader<Req>(
-  of: (request: Req) => NodeMessage,
-): Pick<RequestReader<Req>, "method" | "header" | "remoteAddress"> & { hasLeft(request: Req): boolean } {
+/** What a reader reads of Node's request. */
+type NodeReader<Req> = Pick<RequestReader<Req>, "method" | "header" | "remoteAddress"> & { hasLeft(request: Req): boolean };
+
+/** Reads requests that are Node's, such as those of Express. */
+export const nodeReader: NodeReader<NodeMessage> = {
+  method: ({ method }) => method ?? "GET",
+  header: nodeHeader,
+  remoteAddress: ({ socket }) => socket.remoteAddress,
+  hasLeft: ({ socket }) => socket.destroyed === true,
+};
+
+/** Reads requests that have one of Node. @param of returns it. */
+export function nodeReaderOf<Req>(of: (request: Req) => NodeMessage): NodeReader<Req> {
   return {
     method: (request) => of(request).method ?? "GET",
     header: (request, name) => nodeHeader(of(request), name),
     remoteAddress: (request) => of(request).socket.remoteAddress,
-    hasLeft: (request) => of(request).socket.destroyed === true,
+    hasLeft: (request) => nodeReader.hasLeft(of(request)),
   };
 }
 
-/** The pattern of a route of Express or `router`. Neither tells which of several paths has matched, so all count as one. */
-export function routePattern(route: { readonly path?: unknown } | undefined): string | undefined {
-  const paths = [route?.path].flat();
-  return paths.every((path) => typeof path === "string") ? paths.join(", ") : undefined;
+/** The pattern of a request's route in Express and `router`. Neither tells which of several paths has matched, so all count as one. */
+export function routePattern({ route }: NodeMessage & { readonly route?: { readonly path?: unknown } }): string | undefined {
+  const path = route?.path;
+  if (typeof path === "string" || path === undefined) return path;
+  const paths = [path].flat();
+  return paths.every((one) => typeof one === "string") ? paths.join(", ") : undefined;
 }
 
 /** The value of a header of Node's own request, or of a response. */
