@@ -35,17 +35,14 @@ export const RateLimitDecision: (name?: string) => ParameterDecorator = createPa
   (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(identityOf(context), name),
 );
 
-/** The fields of one GraphQL operation share a response, which shows the newest numbers. */
-function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["headers"] {
-  return context.getType<string>() === "graphql" ? headers.map((header) => ({ ...header, list: false })) : headers;
-}
-
 function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Outcome, wasBegun: boolean): boolean | Promise<boolean> {
   const { onLimited } = options;
   const response = responseOf(context);
-  if (response !== undefined) setHeaders(response, headersFor(context, outcome));
+  const type = context.getType<string>();
+  // The fields of one GraphQL operation share a response, which shows the newest numbers.
+  const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false })) : outcome.headers;
+  if (response !== undefined) setHeaders(response, headers);
   if (outcome.action === "reject") {
-    const type = context.getType();
     // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
     const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
     const answered = isLate ? undefined : onLimited && withFaults(() => onLimited(context, outcome.decision));
