@@ -251,10 +251,11 @@ export class RateLimit<Req> {
    * with it: nobody receives the answer.
    */
   fault(fault: unknown, request?: Req): Outcome {
-    const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
-    const hasLeft = isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true;
-    if (!this.version.rules.allShadow) return hasLeft ? left : throwFault(fault);
-    if (!hasLeft && !this.#hasWarnedOfFault) {
+    if (!this.version.rules.allShadow) {
+      const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
+      return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
+    }
+    if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
       emitWarning(this.#client.onEvent, "FLOODGATE_SHADOW_RULE_FAILS", message);
