@@ -14,12 +14,12 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 56.0],
-  ["fastify", "rateLimit", 56.2],
-  ["koa", "rateLimit", 56.2],
-  ["hono", "rateLimit", 55.5],
-  ["node", "rateLimit", 55.4],
-  ["fetch", "rateLimit", 55.6],
+  ["express", "rateLimit", 56.3],
+  ["fastify", "rateLimit", 56.6],
+  ["koa", "rateLimit", 56.4],
+  ["hono", "rateLimit", 55.6],
+  ["node", "rateLimit", 55.7],
+  ["fetch", "rateLimit", 55.7],
   ["store-redis", "redisStore", 45.8],
   ["rules", "fileRules", 85.3],
   ["core", "createLimiter", 23.1],
@@ -79,7 +79,7 @@ async function loaded(folder: string, code: string): Promise<any> {
  * The most lines of an adapter's source, without comments. The goal is 150. Two have more, for reasons in docs/writing-an-adapter.md: they get
  * no line more.
  */
-const mostLines = { node: 150, hono: 150, express: 150, fetch: 150, fastify: 150, nestjs: 200, koa: 218 };
+const mostLines = { node: 150, hono: 150, express: 150, fetch: 150, fastify: 150, nestjs: 186, koa: 196 };
 
 it.each(Object.entries(mostLines))("@floodgate/%s has at most %s lines of source", async (folder, most) => {
   const { sourceLines } = await import(pathToFileURL(join(packages, "../bench/lib/lines.mjs")).href);

@@ -29,8 +29,8 @@ export type { Promised } from "./support/promises.js";
 
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
-export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
-export { edgeAddress, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
+export { type NodeMessage, nodeHeader, nodeReader, nodeReaderOf, type RequestReader, routePattern } from "./requests/request-reader.js";
+export { edgeAddress, hasLeft, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
 export { forgeableClientIp, mostHops, trustsEveryAddress } from "./requests/trusted-proxies.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { mountedPaths, parsedPath, reparsedPaths, sentPath } from "./requests/parsed-target.js";
@@ -44,7 +44,7 @@ export { type HeaderTarget, listed, setHeaders } from "./middleware/node-middlew
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { answeredBy, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";
-export { HeldRequests, turn } from "./responses/held-requests.js";
+export { HeldRequests } from "./responses/held-requests.js";
 
 // Events
 export { ignoresAllowed } from "./events/listeners.js";
@@ -52,5 +52,5 @@ export { ignoresAllowed } from "./events/listeners.js";
 // Support
 export { functionOrNothing, oneOf } from "./support/options.js";
 export { getOrMake } from "./support/maps.js";
-export { isPromise } from "./support/promises.js";
+export { andThen, isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

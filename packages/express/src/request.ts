@@ -3,9 +3,10 @@ import {
   checkDecisionName,
   decisionOf,
   forgeableClientIp,
-  nodeHeader,
+  nodeReader,
   parsedPath,
   type RequestReader,
+  routePattern,
   trustsEveryAddress,
 } from "@floodgate/core/adapter";
 
@@ -50,12 +51,10 @@ export interface ExpressRequest extends ExpressMessage {
 }
 
 export const expressReader: RequestReader<ExpressRequest> = {
+  ...nodeReader,
   app: (request) => request.app,
-  method: (request) => request.method,
   // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
-  header: nodeHeader,
-  remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {
     const trust = request.app.get("trust proxy");
     // Without a proxy, `req.ip` is the socket's address. Reading it here is cheaper.
@@ -79,10 +78,7 @@ export const expressReader: RequestReader<ExpressRequest> = {
   // If the app replaces `req.ip`, it handles proxies itself.
   trustsProxy: (request) => !isInFastify(request) && (Boolean(request.app.get("trust proxy")) || !isOwnIp(request)),
   // Only the route's own pattern, because the mount path of a router contains values of parameters.
-  route(request) {
-    const path: unknown = request.route?.path;
-    return typeof path === "string" ? path : undefined;
-  },
+  route: routePattern,
 };
 
 /** Whether `req.ip` is Express's own. */
@@ -143,7 +139,7 @@ export function showDecision(request: object, name: string): object | undefined 
   const { owner } = prototypeOf(request);
   const known = Object.getOwnPropertyDescriptor(owner, name)?.get;
   if (known === undefined || !getters.has(known)) {
-    checkDecisionName(owner, name);
+    checkDecisionName(name, request);
     if (!(name in owner)) define(owner, name);
   }
   return owner === request ? undefined : Object.getPrototypeOf(request);

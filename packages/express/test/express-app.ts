@@ -88,6 +88,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     outer: true,
     seesSending: true,
     begins: true,
+    marksRequests: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
     async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer, begins }) {

@@ -141,12 +141,24 @@ describe.each(versions)("%s", (_, express) => {
     });
   });
 
+  it("the key route is one for all paths of a route with several paths, unless one is a RegExp", async () => {
+    const { app, codes, end } = appOf(express);
+    const limit = rateLimit({ policy, key: "route" });
+    app.get(["/a/:id", "/b/:id"], limit, ok);
+    app.get(["/c/:id", /^\/d\/.*$/], limit, ok);
+    await serving(end(), async (url) => {
+      expect([await status(`${url}/a/1`), await status(`${url}/b/2`)]).toEqual([200, 429]);
+      expect(await limit.limiter.peek("/a/:id, /b/:id")).toMatchObject({ remaining: 0 });
+      expect([await status(`${url}/c/1`), codes]).toEqual([500, ["FLOODGATE_NO_ROUTE"]]);
+    });
+  });
+
   it("decisionName can be any name that requests do not have yet, separately in each app", async () => {
     for (const [decisionName, expected] of [
       ["quota", [200, []]],
       ["quota", [200, []]],
-      ["protocol", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
-      ["headers", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+      ["xhr", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+      ["rawHeaders", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
     ] as const) {
       const { app, codes, end } = appOf(express);
       app.get("/", rateLimit({ policy, decisionName }), ok);

@@ -1,6 +1,7 @@
 import { type Decision, FloodgateError, LimitedError } from "@floodgate/core";
 import {
   type AppLimitOptions,
+  checkDecisionName,
   decideRequest,
   decisionOf,
   ensureAnswer,
@@ -87,6 +88,8 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
     hasLate ||= hook === "preHandler";
   };
   const limits = new RouteLimits("rateLimit", options as Limit["options"], ["hook", "onLimited"], fastifyReader, memoryStore, check);
+  const { decisionName = "rateLimit" } = options;
+  checkDecisionName(decisionName);
 
   const limitOf = ({ config, method, url }: Route): Limit | undefined => {
     if (!config?.rateLimit) return config?.rateLimit === false ? undefined : limits.app;
@@ -99,12 +102,11 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
 
   const plugin = async (app: FastifyInstance): Promise<void> => {
     if (typeof app.register !== "function") throw new FloodgateError("FLOODGATE_FOREIGN_REQUEST", mountedAsHook);
-    const name = limits.app?.limit.decisionName ?? "rateLimit";
-    const shown = Symbol.for(`floodgate.decision.${name}`);
+    const shown = Symbol.for(`floodgate.decision.${decisionName}`);
     function getter(this: FastifyRequest): Decision | undefined {
-      return decisionOf(this, name);
+      return decisionOf(this, decisionName);
     }
-    if (!app.hasDecorator(shown)) app.decorate(shown, true).decorateRequest(name, { getter });
+    if (!app.hasDecorator(shown)) app.decorate(shown, true).decorateRequest(decisionName, { getter });
     app.addHook("onRoute", (route: Route) => {
       if (!route.config?.rateLimit) return;
       // The innermost plugin, whose options are the defaults, is the last. Several routes may be given one configuration, so it is copied.

@@ -1,10 +1,10 @@
-import { forgeableClientIp, nodeHeader, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
+import { forgeableClientIp, nodeReaderOf, type RequestReader, sentPath, trustsEveryAddress } from "@floodgate/core/adapter";
 import type { FastifyRequest } from "fastify";
 
 /** Reads Fastify's requests. */
 export const fastifyReader: RequestReader<FastifyRequest> = {
+  ...nodeReaderOf((request: FastifyRequest) => request.raw),
   app: (request) => request.server,
-  method: (request) => request.method,
   path(request) {
     const path = sentPath(request.url);
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
@@ -12,8 +12,6 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
     // Fastify serves `/users/` by the route `/users/:id`, with an empty id. The pattern then stands for the path.
     return [path, path.replace(/;.*/, ""), sentPath(request.originalUrl), request.routeOptions.url ?? path].map((path) => ({ path }));
   },
-  header: (request, name) => nodeHeader(request.raw, name),
-  remoteAddress: (request) => request.raw.socket.remoteAddress,
   clientIp(request) {
     if (isForgeable(request)) {
       throw forgeableClientIp(

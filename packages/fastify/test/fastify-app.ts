@@ -79,6 +79,7 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
     outer: true,
     seesSending: true,
     begins: true,
+    marksRequests: true,
     http2: true,
     routesAhead: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.

@@ -97,6 +97,13 @@ describe("the plugin", () => {
     expect((await app.inject("/")).json()).toEqual(["default", "quota"]);
   });
 
+  it("shows the decisions of routes under another decisionName if there is no limit of the app", async () => {
+    const app = Fastify();
+    await app.register(rateLimit({ global: false, decisionName: "quota" }));
+    app.get("/", { config: { rateLimit: { policy } } }, async (request) => (request as FastifyRequest & { quota: Decision }).quota.name);
+    expect((await app.inject("/")).body).toBe("GET /");
+  });
+
   it("is refused by Fastify under a decisionName that requests have already", async () => {
     const app = Fastify().decorateRequest("quota", null);
     app.register(rateLimit({ policy, decisionName: "quota" }));

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { edgeAddress, type Outcome, type RequestReader, sentPath, socketAddress } from "@floodgate/core/adapter";
+import { edgeAddress, hasLeft, type Outcome, type RequestReader, sentPath, socketAddress } from "@floodgate/core/adapter";
 
 /**
  * What is known beside a request: the second argument of `check`, or of a handler. Bun's server, Deno's information, the environment of
@@ -49,6 +49,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   header: ({ request }, name) => request.headers.get(name) ?? undefined,
   remoteAddress: address,
   clientIp: address,
+  hasLeft: ({ request, context }) => hasLeft(request, context),
   // Who passes an address knows the proxies.
   trustsProxy: ({ request, context }) => context.ip !== undefined || edgeAddress(request, context) !== undefined,
   route: ({ context: { route } }) => (typeof route === "string" ? route : undefined),

@@ -1,4 +1,4 @@
-import { edgeAddress, type RequestReader, socketAddress } from "@floodgate/core/adapter";
+import { edgeAddress, hasLeft, type RequestReader, socketAddress } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 
 export const honoReader: RequestReader<Context> = {
@@ -10,6 +10,7 @@ export const honoReader: RequestReader<Context> = {
   header: (c, name) => c.req.header(name),
   remoteAddress,
   clientIp: remoteAddress,
+  hasLeft: (c) => hasLeft(c.req.raw, c.env),
   trustsProxy: (c) => edgeAddress(c.req.raw, c.env) !== undefined,
   route: mostExactPattern,
 };

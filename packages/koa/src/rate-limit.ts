@@ -1,17 +1,16 @@
 import type { Decision } from "@floodgate/core";
 import {
+  andThen,
   canReject,
   clientClosedRequest,
   contextMiddleware,
   functionOrNothing,
-  isPromise,
   type Outcome,
+  passInTurn,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
-  turn,
-  whenEnded,
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
@@ -54,23 +53,20 @@ export function rateLimit<
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
 
   const apply = (ctx: Ctx, next: Next, outcome: Outcome, wasBegun: boolean): unknown => {
-    const { decision, delayMs, headers, afterResponse } = outcome;
+    const { decision, headers } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
       // Cheaper than `ctx.set`, with the same result.
       setHeaders(ctx.res, headers);
-      keepHeadersOnError(ctx.app);
+      if (!keeping.has(ctx.app)) keepHeadersOnError(ctx.app);
     }
     // The client may have disconnected.
     if (outcome.action === "reject") return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, onLimited) : undefined;
-    if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
-    if (delayMs === 0) return next();
-    return turn(limit.waiting, delayMs, (gone) => whenEnded(ctx.res, gone)).then((isServed) => {
-      if (isServed) return next();
-      // Nobody receives it, but an outer logger may log it.
+    // Nobody receives the status, but an outer logger may log it.
+    const leave = (): void => {
       ctx.status = clientClosedRequest;
-      return undefined;
-    });
+    };
+    return passInTurn<unknown>(ctx.res, outcome, limit.waiting, next, leave);
   };
   const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
   const isBegun = ({ res }: Ctx): boolean => res.headersSent;
@@ -89,11 +85,11 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
     ctx.res.setHeader("Content-Type", outcome.body.contentType);
     ctx.body = outcome.body.text;
   };
-  const answered = onLimited && withFaults(() => onLimited(ctx, outcome.decision));
-  return isPromise(answered) ? answered.then(finish) : finish();
+  return andThen(onLimited && withFaults(() => onLimited(ctx, outcome.decision)), finish);
 }
 
-const watched = new WeakSet<KoaContext["app"]>();
+/** The apps whose error responses keep the headers of limits. */
+const keeping = new WeakSet<object>();
 
 /**
  * Keeps a limit's headers on error responses. Koa's error handling, also after `ctx.throw(404)`, removes all headers that
@@ -101,8 +97,7 @@ const watched = new WeakSet<KoaContext["app"]>();
  * several requests throw.) Errors that an outer middleware catches lose no headers.
  */
 function keepHeadersOnError(app: KoaContext["app"]): void {
-  if (watched.has(app)) return;
-  watched.add(app);
+  keeping.add(app);
   app.on("error", (_error, ctx) => {
     const { res } = (ctx ?? {}) as Partial<KoaContext>;
     if (res === undefined) return;
@@ -110,8 +105,6 @@ function keepHeadersOnError(app: KoaContext["app"]): void {
     const isKept = (name: string): boolean =>
       /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");
     res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name));
-    queueMicrotask(() => {
-      res.getHeaderNames = getHeaderNames;
-    });
+    queueMicrotask(() => Object.assign(res, { getHeaderNames }));
   });
 }

@@ -2,7 +2,7 @@ import {
   forgeableClientIp,
   mostHops,
   mountedPaths,
-  nodeHeader,
+  nodeReaderOf,
   type PossiblePath,
   parsedPath,
   type RequestPath,
@@ -13,12 +13,10 @@ import type { KoaContext } from "./context.js";
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
 export const koaReader: RequestReader<KoaContext> = {
+  ...nodeReaderOf((ctx: KoaContext) => ctx.req),
   identity: (ctx) => ctx.req,
   app: (ctx) => ctx.app,
-  method: (ctx) => ctx.method,
   path: fullPath,
-  header: (ctx, name) => nodeHeader(ctx.req, name),
-  remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
   clientIp(ctx) {
     const { proxy, maxIpsCount } = ctx.app;
     // Koa counts with slice(-maxIpsCount), which takes 0.5 as 0: all addresses.
@@ -43,10 +41,9 @@ function fullPath(ctx: KoaContext): RequestPath {
   const base = mountedAt(ctx);
   const full = base === undefined ? mountedPaths(originalUrl, rest, mountPath + rest) : parsedPath(base, rest, url, originalUrl);
   // The app may give @koa/router another path. The router leaves its own patterns in `routerPath`; only its old versions read it.
-  const reparsed = reparsedPaths(rest, hasSlashMount(ctx));
-  if (newRouterPath === undefined && routerPath === undefined && reparsed.length === 0) return full;
-  const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((other) => typeof other === "string");
-  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsed];
+  const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
+  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsedPaths(rest, hasSlashMount(ctx))];
+  if (others.length === 0) return full;
   const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
   return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
 }

@@ -1,4 +1,4 @@
-import { type HeaderTarget, type NodeResponse, nodeHeader, type RequestReader } from "@floodgate/core/adapter";
+import { type HeaderTarget, type NodeResponse, nodeReaderOf, type RequestReader } from "@floodgate/core/adapter";
 import { expressReader } from "@floodgate/express";
 import { fastifyReader } from "@floodgate/fastify";
 import type { ExecutionContext } from "@nestjs/common";
@@ -6,15 +6,12 @@ import type { ExecutionContext } from "@nestjs/common";
 // biome-ignore lint/suspicious/noExplicitAny: of any platform and transport
 type Any = any;
 
-const addressOf = (request: Any): string | undefined => (request?.socket ?? request?._socket)?.remoteAddress;
-
-/** Reads requests of Node, such as that of a WebSocket, and contexts without a request. */
-const nodeReader: RequestReader<Any> = {
-  method: () => "GET",
+/** Reads Node's request, such as that of a WebSocket. A context without a request reads like an empty one. */
+const fromNode = nodeReaderOf((request: Any) => ({ headers: request?.headers ?? {}, socket: request?.socket ?? request?._socket ?? {} }));
+const plainReader: RequestReader<Any> = {
+  ...fromNode,
   path: () => "/",
-  header: (request, name) => (request?.headers === undefined ? undefined : nodeHeader(request, name)),
-  remoteAddress: addressOf,
-  clientIp: addressOf,
+  clientIp: fromNode.remoteAddress,
   trustsProxy: () => false,
   route: () => undefined,
 };
@@ -39,27 +36,28 @@ export function responseOf(context: ExecutionContext): (NodeResponse & HeaderTar
   return response?.raw ?? response;
 }
 
-/** Which reader knows a request: that of Express, of Fastify, or of Node. */
-function read<T>(context: ExecutionContext, ask: (reader: RequestReader<Any>, request: Any) => T): T {
-  const request = requestOf(context);
-  if (request?.raw !== undefined && request.server !== undefined) return ask(fastifyReader, request);
-  return ask(typeof request?.app?.get === "function" ? expressReader : nodeReader, request);
-}
-
 /** Each message and each field of a GraphQL operation is counted, so it is its arguments, which are the same for all guards. */
 export const identityOf = (context: ExecutionContext): object => (context.getType() === "http" ? requestOf(context) : context.getArgs());
 
+/** The reader that knows a request: that of Express, of Fastify, or of Node. */
+function readerOf(request: Any): RequestReader<Any> {
+  if (request?.raw !== undefined && request.server !== undefined) return fastifyReader;
+  return typeof request?.app?.get === "function" ? expressReader : plainReader;
+}
+
+/** Reads a request with its reader. */
+function read<Name extends keyof RequestReader<Any>>(name: Name, context: ExecutionContext, ...more: unknown[]): Any {
+  const request = requestOf(context);
+  return (readerOf(request)[name] as Any)?.(request, ...more);
+}
+
+const delegated = ["app", "method", "path", "header", "remoteAddress", "clientIp", "trustsProxy", "hasLeft"] as const;
+type Delegated = Pick<Required<RequestReader<ExecutionContext>>, (typeof delegated)[number]>;
+
 /** Reads the contexts in which Nest calls a handler. */
 export const nestReader: RequestReader<ExecutionContext> = {
+  ...(Object.fromEntries(delegated.map((name) => [name, read.bind(undefined, name)])) as unknown as Delegated),
   identity: identityOf,
-  app: (context) => read(context, (reader, request) => reader.app?.(request)),
-  method: (context) => read(context, (reader, request) => reader.method(request)),
-  path: (context) => read(context, (reader, request) => reader.path(request)),
-  header: (context, name) => read(context, (reader, request) => reader.header(request, name)),
-  remoteAddress: (context) => read(context, (reader, request) => reader.remoteAddress(request)),
-  clientIp: (context) => read(context, (reader, request) => reader.clientIp(request)),
-  trustsProxy: (context) => read(context, (reader, request) => reader.trustsProxy(request)),
   route: (context) =>
-    (context.getType() === "http" ? read(context, (reader, request) => reader.route(request)) : undefined) ??
-    `${context.getClass().name}.${context.getHandler().name}`,
+    (context.getType() === "http" ? read("route", context) : undefined) ?? `${context.getClass().name}.${context.getHandler().name}`,
 };

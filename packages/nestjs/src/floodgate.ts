@@ -72,11 +72,7 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
   /** Makes all limits, so that a wrong option stops the app when it starts. */
   onModuleInit(): void {
     for (const { metatype } of [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]) {
-      const prototype: unknown = metatype?.prototype;
-      if (typeof prototype !== "object" || prototype === null) continue;
-      for (const name of scanner.getAllMethodNames(prototype)) {
-        this.limitOf((prototype as Record<string, Handler>)[name] as Handler, metatype as Type);
-      }
+      for (const name of scanner.getAllMethodNames(metatype?.prototype)) this.limitOf(metatype?.prototype[name], metatype as Type);
     }
   }
 

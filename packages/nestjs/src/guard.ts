@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { canReject, decisionOf, isPromise, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import { andThen, canReject, decisionOf, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
 import { RateLimitException, rejectMessage } from "./exception.js";
@@ -35,27 +35,20 @@ export const RateLimitDecision: (name?: string) => ParameterDecorator = createPa
   (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(identityOf(context), name),
 );
 
-/** The fields of one GraphQL operation share a response, which shows the newest numbers. */
-function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["headers"] {
-  return context.getType<string>() === "graphql" ? headers.map((header) => ({ ...header, list: false })) : headers;
-}
-
 function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Outcome, wasBegun: boolean): boolean | Promise<boolean> {
   const { onLimited } = options;
   const response = responseOf(context);
-  if (response !== undefined) setHeaders(response, headersFor(context, outcome));
+  const type = context.getType<string>();
+  // The fields of one GraphQL operation share a response, which shows the newest numbers.
+  const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false })) : outcome.headers;
+  if (response !== undefined) setHeaders(response, headers);
   if (outcome.action === "reject") {
-    const type = context.getType();
     // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
     const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
-    if (onLimited === undefined || isLate) return reject(type, response, outcome, undefined);
-    const answered = withFaults(() => onLimited(context, outcome.decision));
-    if (!isPromise(answered)) return reject(type, response, outcome, answered);
-    return Promise.resolve(answered).then((own) => reject(type, response, outcome, own));
+    const answered = isLate ? undefined : onLimited && withFaults(() => onLimited(context, outcome.decision));
+    return andThen(answered, (own) => reject(type, response, outcome, own)) as Promise<never>;
   }
-  if (outcome.delayMs > 0) return new Promise((resolve) => passInTurn(response, outcome, limit.waiting, () => resolve(true)));
-  passInTurn(response, outcome, limit.waiting, () => undefined);
-  return true;
+  return passInTurn(response, outcome, limit.waiting, () => true);
 }
 
 /** Throws at once where it can: a promise costs more than the decision. */

@@ -2,8 +2,8 @@ import type { Decision } from "@floodgate/core";
 import {
   mountedPaths,
   type NodeAnswer,
-  nodeHeader,
   nodeMiddleware,
+  nodeReader,
   type PossiblePath,
   parsedPath,
   RateLimit,
@@ -11,6 +11,7 @@ import {
   type RateLimitOptions,
   type RequestPath,
   type RequestReader,
+  routePattern,
   sentPath,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
@@ -48,15 +49,13 @@ export interface RateLimitMiddleware extends RateLimitControls {
 }
 
 const reader: RequestReader<NodeRequest> = {
+  ...nodeReader,
   app: ({ socket }) => (socket as { readonly server?: object }).server,
-  method: ({ method }) => method ?? "GET",
   path: fullPath,
-  header: nodeHeader,
-  remoteAddress: ({ socket }) => socket.remoteAddress,
   clientIp: ({ socket }) => socket.remoteAddress,
   trustsProxy: () => false,
-  // `router` has it.
-  route: ({ route }) => (typeof route?.path === "string" ? route.path : undefined),
+  // `router` has one.
+  route: routePattern,
 };
 
 /** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
@@ -64,12 +63,16 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   const path = sentPath(url);
   if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
   const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
-  const hasHash = originalUrl.includes("#");
-  if (!hasHash && !/.\/$/.test(path)) return full;
+  if (!originalUrl.includes("#") && !/;|.\/$/.test(path)) return full;
   const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
-  // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. To polka and restana, a `#` is part of the path.
-  if (!hasHash) possible.push({ path: `${sentPath(originalUrl)}/` });
-  else possible.push({ path: originalUrl }, ...(url === originalUrl ? [] : [{ path: url, unknown: "before" } as const]));
+  // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. With `useSemicolonDelimiter`, its path ends at a semicolon.
+  const sent = sentPath(originalUrl);
+  const start = sent.replace(/;.*/, "");
+  for (const path of [`${sent}/`, start, `${start}/`]) possible.push({ path });
+  if (url !== originalUrl) possible.push({ path: path.replace(/;.*/, ""), unknown: "before" });
+  // To polka and restana, a `#` is part of the path.
+  if (originalUrl.includes("#"))
+    possible.push({ path: originalUrl }, ...(url === originalUrl ? [] : [{ path: url, unknown: "before" } as const]));
   return possible;
 }
 

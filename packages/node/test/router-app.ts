@@ -84,6 +84,7 @@ export const routerAdapter: Adapter = {
   outer: true,
   seesSending: true,
   begins: true,
+  marksRequests: true,
   http2: true,
   // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
   store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),

@@ -112,6 +112,8 @@ export interface Adapter {
   readonly http2?: boolean;
   /** Whether a middleware before all routes knows the pattern of the route that will match. */
   readonly routesAhead?: boolean;
+  /** Whether the decision becomes a property of the framework's request, which `decisionName` names. */
+  readonly marksRequests?: boolean;
   /** Makes the adapter's default store, with the suite's clock. */
   store(clock: Clock): Store<"sync">;
   /** Starts an app. Rejects with whatever `rateLimit` throws. */

@@ -75,7 +75,7 @@ export function functionCases({ adapter, it }: AdapterSuite): void {
 }
 
 /** `decisionName`: where handlers find the decision. */
-export function decisionCases({ it }: AdapterSuite): void {
+export function decisionCases({ adapter, it }: AdapterSuite): void {
   const limit = (name: string, decisionName: string): LimitSetup => ({ name, policy, decisionName });
 
   /** Responds with the name of the limit whose decision the handler finds under each name. */
@@ -95,6 +95,19 @@ export function decisionCases({ it }: AdapterSuite): void {
       web.nowMs += 60_000;
     }
   });
+
+  const ofRequests = ["url", "method", "headers", "body", "params", "query", "socket"];
+  if (adapter.marksRequests === true) {
+    it("a decisionName that requests have already is an error when the options are given", async (web) => {
+      for (const name of ofRequests) await assert.rejects(web.start(limit("api", name)), { code: "FLOODGATE_CONFLICTING_OPTIONS" }, name);
+    });
+  } else {
+    it("a decisionName may be that of something that requests have", async (web) => {
+      const handler: Handler = (request) => ({ body: ofRequests.map((name) => request.decision(name)?.name) });
+      const app = await web.start({ limits: ofRequests.map((name) => limit(name, name)), handler });
+      assert.deepEqual((await app.get()).body, ofRequests);
+    });
+  }
 
   it("the last decision that applied is found when middlewares share a name, and none if no limit applied", async (web) => {
     const limits = [limit("first", "quota"), limit("second", "quota"), { ...limit("third", "quota"), skip: () => true }];

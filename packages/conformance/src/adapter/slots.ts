@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { concurrency, fixedWindow } from "@floodgate/core";
 import type { Handler } from "./adapter.js";
+import { until } from "./clients.js";
 import type { AdapterSuite, App } from "./web.js";
 import { gate, turn } from "./world.js";
 
@@ -55,6 +58,31 @@ export function slotCases({ it }: AdapterSuite): void {
     open();
     assert.deepEqual(await app.statuses(3, "/", { "x-fault": "1" }), [500, 500, 500]);
     await untilFree(app);
+  });
+
+  it("a slot comes back when a connection closes that the app has taken over", async (web) => {
+    const { opened, open } = gate();
+    let begun = 0;
+    const handler: Handler = async () => {
+      begun++;
+      await opened;
+      return { body: "late" };
+    };
+    const app = await web.start({ limits: [{ policy }], handler });
+    const responses: ServerResponse[] = [];
+    app.server.prependListener("request", (_, response) => responses.push(response));
+    app.open("/");
+    await until(() => begun === 1, "the handler");
+    const response = responses[0] as ServerResponse;
+    const socket = response.socket as Socket;
+    response.detachSocket(socket);
+    for (let i = 0; i < 3; i++) await turn();
+    assert.equal((await app.peek()).remaining, 1);
+    socket.end("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nby hand");
+    const wait = performance.now() + 5000;
+    while ((await app.peek()).remaining < 2 && performance.now() < wait) await turn();
+    assert.equal((await app.peek()).remaining, 2);
+    open();
   });
 
   it("a request that another limit rejects takes no slot", async (web) => {

@@ -38,13 +38,15 @@ export interface NodeFramework<Req, Res> {
 
 /**
  * Makes a middleware of the form `(request, response, next)`. The decision becomes a property of the request, named `decisionName`.
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if `onLimited` is not a function.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if `onLimited` is not a function; `FLOODGATE_CONFLICTING_OPTIONS` if `decisionName` is the
+ * name of something that requests have.
  */
 export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   limit: RateLimit<Req>,
   { takes, isRequest, showDecision, onLimited }: NodeFramework<Req, Res>,
 ): ((request: Req, response: Res, next: Next) => void) & RateLimitControls {
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.end("Slow down")');
+  checkDecisionName(limit.decisionName);
   const apply = (request: Req, response: Res, next: Next, outcome: Outcome): void => {
     if (showDecision === undefined && outcome.decision !== undefined)
       (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
@@ -72,7 +74,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
       if (!isAccepted) {
         if (!isRequest(request)) throw foreignRequest(takes, request);
         functionOrNothing("rateLimit", "next", next ?? null, "limit(req, res, (error) => ...)");
-        if (showDecision === undefined) checkDecisionName(request, limit.decisionName);
+        if (showDecision === undefined) checkDecisionName(limit.decisionName, request);
         isAccepted = true;
       }
       if (showDecision !== undefined && (known === undefined || Object.getPrototypeOf(request) !== known))
@@ -88,11 +90,19 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   return withControls(middleware, limit);
 }
 
+/** Properties that requests have in Node and in frameworks on it, or get from usual middlewares. */
+const usual = Object.fromEntries(
+  "app baseUrl body headers id ip method originalUrl params path query raw req res route session socket url user"
+    .split(" ")
+    .map((name) => [name, true]),
+);
+
 /**
- * Checks that requests have no property of the app's with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
+ * Checks that requests have no property with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
+ * @param request a request of the app. Default: one with the usual properties, for options when they are given.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` if they have.
  */
-export function checkDecisionName(request: object, name: string): void {
+export function checkDecisionName(name: string, request: object = usual): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
   throw conflict(
     `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
@@ -160,20 +170,24 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
 /**
  * Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over.
  * @param response undefined if the request has none, such as a message. Nobody knows then when it is over.
+ * @param pass lets it pass.
+ * @param leave what to do if the client disconnects before. Without it, the promise of a held request then never settles.
+ * @returns what `pass` or `leave` returns; a promise of it if the request is held.
  */
-export function passInTurn(
+export function passInTurn<T>(
   response: NodeResponse | undefined,
   { delayMs, afterResponse }: Outcome,
   waiting: HeldRequests,
-  next: () => void,
-): void {
+  pass: () => T,
+  leave?: () => T,
+): T | Promise<Awaited<T>> {
   if (afterResponse !== undefined && response !== undefined) whenEnded(response, afterResponse);
-  if (delayMs === 0) {
-    next();
-    return;
-  }
-  const leave = waiting.hold(delayMs, next);
-  if (response !== undefined) whenEnded(response, leave);
+  if (delayMs === 0) return pass();
+  return new Promise((resolve) => {
+    const settle = resolve as (answer: T) => void;
+    const cancel = waiting.hold(delayMs, () => settle(pass()));
+    if (response !== undefined) whenEnded(response, () => void (cancel() && leave !== undefined && settle(leave())));
+  });
 }
 
 /** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */

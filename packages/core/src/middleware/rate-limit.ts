@@ -15,12 +15,12 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
 import type { Header } from "../responses/headers.js";
 import { HeldRequests } from "../responses/held-requests.js";
-import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
+import { left, type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import { type RuleSource, ruleContext } from "../rules/rule.js";
-import { reasonOf, throwFault } from "../support/errors.js";
+import { FloodgateError, reasonOf, throwFault } from "../support/errors.js";
 import { WeakList } from "../support/maps.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, isPromise, type Promised } from "../support/promises.js";
@@ -132,10 +132,10 @@ export class RateLimit<Req> {
       if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withExtra(outcome, context.extraHeader);
       return outcome.then(
         (later) => (context.extraHeader === undefined ? later : withExtra(later, context.extraHeader)),
-        (fault) => this.fault(fault),
+        (fault) => this.fault(fault, request),
       );
     } catch (fault) {
-      return this.fault(fault);
+      return this.fault(fault, request);
     }
   }
 
@@ -246,9 +246,15 @@ export class RateLimit<Req> {
     return this.settings.reader.decisionEvents === false ? undefined : this.listener;
   }
 
-  /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */
-  fault(fault: unknown): Outcome {
-    if (!this.version.rules.allShadow) throwFault(fault);
+  /**
+   * What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode, or the client has left and its address
+   * with it: nobody receives the answer.
+   */
+  fault(fault: unknown, request?: Req): Outcome {
+    if (!this.version.rules.allShadow) {
+      const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
+      return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
+    }
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;

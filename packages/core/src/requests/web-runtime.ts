@@ -19,7 +19,7 @@ export interface Outgoing extends NodeResponse {
 }
 
 interface Incoming {
-  readonly socket?: { readonly remoteAddress?: string };
+  readonly socket?: { readonly remoteAddress?: string; readonly destroyed?: boolean };
 }
 
 /** What runtimes and their adapters pass beside a request. Each sets a part of this. */
@@ -76,6 +76,12 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
   if (cloudflareOf(request)) return undefined;
   const { incoming, outgoing } = runtimeOf(request, passed);
   return incoming && outgoing;
+}
+
+/** Whether the client of a request has disconnected. @param passed what the runtime passes beside the request. */
+export function hasLeft(request: WebRequest, passed: unknown): boolean {
+  const incoming = cloudflareOf(request) ? undefined : runtimeOf(request, passed).incoming;
+  return incoming === undefined ? request.signal.aborted : incoming.socket?.destroyed === true;
 }
 
 /**

@@ -16,13 +16,13 @@ export class HeldRequests {
   }
 
   /**
-   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects. The timer does not keep the process
-   * alive.
+   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects, and tells whether it was still held. The
+   * timer does not keep the process alive.
    */
-  hold(delayMs: number, go: () => void): () => void {
-    const cancel = (): void => {
+  hold(delayMs: number, go: () => void): () => boolean {
+    const cancel = (): boolean => {
       stopTimer(timer);
-      this.#held.delete(letGo);
+      return this.#held.delete(letGo);
     };
     const letGo = (): void => {
       cancel();

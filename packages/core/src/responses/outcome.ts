@@ -37,6 +37,9 @@ const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions:
 /** Of a request that no limit applies to. */
 export const unlimited: Outcome = { action: "pass", headers: nothing, status: 200, body: noBody, ...undecided };
 
+/** Of a request whose client has left before it was counted. It is held, and adapters do not serve a held request whose client has left. */
+export const left: Outcome = { ...unlimited, delayMs: 2 ** 31 - 1 };
+
 /** Which of the enforced decisions a response shows. */
 export type Shown = (decisions: readonly Decision[]) => readonly Decision[];
 

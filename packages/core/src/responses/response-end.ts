@@ -49,16 +49,15 @@ const queues = new WeakMap<NodeSocket, Queue>();
  * Calls `ended` exactly once when a response is over: with its status if all of it was sent, or with 499 if its client left first.
  * Calls it at once if the response is over already.
  *
- * A response gets one listener for any number of callers. A socket gets one while a watched response is queued on it (HTTP/1 pipelining),
- * and none otherwise.
+ * A response gets one listener for any number of callers. A socket of HTTP/1 gets one while it has watched responses.
  */
 export function whenEnded(response: NodeResponse, ended: (status: number) => void): void {
   let end = ends.get(response);
   if (end === undefined) {
     const { stream } = response;
-    // A queued response has no socket yet, and never emits "close" if the client leaves before its turn.
-    const socket = stream === undefined && response.socket === null ? response.req?.socket : undefined;
     const isMade = hasNoConnection(response);
+    // A response that waits behind another one, or whose socket the app has taken over (`detachSocket`), never emits "close" itself.
+    const socket = stream === undefined && !isMade ? response.req?.socket : undefined;
     if (stream?.closed || response.closed || socket?.destroyed || (isMade && response.writableEnded)) {
       end = { status: isSent(response, isMade) ? response.statusCode : clientClosedRequest, listeners: [] };
     } else {
@@ -102,7 +101,7 @@ function isSent(response: NodeResponse, isMade: boolean): boolean {
   return response.writableEnded && (response.writableFinished || isMade);
 }
 
-/** The watched responses that are queued on one socket. */
+/** The watched responses of one socket. */
 class Queue {
   readonly #socket: NodeSocket;
   readonly #open = new Set<() => void>();
