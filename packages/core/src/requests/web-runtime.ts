@@ -1,4 +1,4 @@
-import type { NodeResponse } from "../responses/response-end.js";
+import type { NodeResponse, NodeSocket } from "../responses/response-end.js";
 
 /** The used part of a `Request` of the Fetch API. Typed by structure, because core is compiled without the types of any runtime. */
 export interface WebRequest {
@@ -19,7 +19,8 @@ export interface Outgoing extends NodeResponse {
 }
 
 interface Incoming {
-  readonly socket?: { readonly remoteAddress?: string };
+  /** A test may pass an address alone. */
+  readonly socket?: { readonly remoteAddress?: string } & Partial<NodeSocket>;
 }
 
 /** What runtimes and their adapters pass beside a request. Each sets a part of this. */
@@ -76,6 +77,13 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
   if (cloudflareOf(request)) return undefined;
   const { incoming, outgoing } = runtimeOf(request, passed);
   return incoming && outgoing;
+}
+
+/** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
+export function upgradedSocketOf(request: WebRequest, passed: unknown): NodeSocket | undefined {
+  if (cloudflareOf(request)) return undefined;
+  const { incoming, outgoing } = runtimeOf(request, passed);
+  return outgoing === undefined && incoming?.socket?.once !== undefined ? (incoming.socket as NodeSocket) : undefined;
 }
 
 /**
