@@ -60,7 +60,12 @@ describe("on Node", () => {
   it("a WebSocket has its slot until it closes, and one that the app refuses gives it back", async () => {
     const limit = rateLimit({ policy: concurrency({ limit: 2, hold: "30s" }), key: "global" });
     const app = new Hono().use(limit, limit);
-    app.get("/", upgradeWebSocket(() => ({}))).get("/no", (c) => c.text("no", 403));
+    app
+      .get(
+        "/",
+        upgradeWebSocket(() => ({})),
+      )
+      .get("/no", (c) => c.text("no", 403));
     const websocket = { server: new WebSocketServer({ noServer: true }) };
     await serving(createAdaptorServer({ fetch: app.fetch, websocket }) as Server, async (url) => {
       const open = async (path = ""): Promise<WebSocket | string> => {
