@@ -16,8 +16,8 @@ export class HeldRequests {
   }
 
   /**
-   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects. The timer does not keep the process
-   * alive.
+   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects. The timer keeps the process alive, because a
+   * job may wait for its turn with nothing else to do.
    */
   hold(delayMs: number, go: () => void): () => void {
     const cancel = (): void => {
@@ -28,7 +28,7 @@ export class HeldRequests {
       cancel();
       go();
     };
-    const timer = startTimer(letGo, delayMs);
+    const timer = startTimer(letGo, delayMs, true);
     this.#held.add(letGo);
     return cancel;
   }
