@@ -45,6 +45,9 @@ export class ChargeRecord<P = unknown> implements Charge {
   }
 }
 
+/** Where another copy of this package, such as another version that a store depends on, finds the number of a decision's state. */
+const stateNumber: unique symbol = Symbol.for("floodgate.decision.state");
+
 /**
  * Every decision, so that V8 gives all of them the same shape. It has no charge until `charged`. Private fields distinguish it from its
  * copies: a spread, JSON and structuredClone do not copy them.
@@ -75,7 +78,15 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   #charged: string | ChargeRecord<P> | undefined;
   #all: readonly DecisionUnder<P>[] | undefined;
 
-  // On the prototype, so that a decision needs no room for it.
+  // On the prototype, so that a decision needs no room for it, and copies of a decision do not have it.
+  static {
+    Object.defineProperty(this.prototype, stateNumber, {
+      get(this: MadeDecision<PolicyBase>): number | undefined {
+        return this.#state;
+      },
+    });
+  }
+
   get used(): number {
     return this.limit - this.remaining;
   }
@@ -100,7 +111,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     // In Node 20, an object that is spread and gets more fields takes 20 times as long.
     const all = Object.assign({ heldUntilMs: made.heldUntilMs }, made, changes);
     const copy = new MadeDecision(all, all.cost, all, all.limit, all.degraded);
-    if (#charged in made) copy.#state = made.#state;
+    copy.#state = MadeDecision.stateOf(made);
     const { blocked, degradedBy } = all;
     if (blocked !== undefined) Object.assign(copy, { blocked });
     if (degradedBy !== undefined) Object.assign(copy, { degradedBy });
@@ -114,7 +125,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static stateOf(made: object): number | undefined {
-    return #charged in made ? made.#state : undefined;
+    return (made as { readonly [stateNumber]?: number })[stateNumber];
   }
 
   static charged<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
