@@ -45,9 +45,6 @@ export class ChargeRecord<P = unknown> implements Charge {
   }
 }
 
-/** Where another copy of this package, such as another version that a store depends on, finds the number of a decision's state. */
-const stateNumber: unique symbol = Symbol.for("floodgate.decision.state");
-
 /**
  * Every decision, so that V8 gives all of them the same shape. It has no charge until `charged`. Private fields distinguish it from its
  * copies: a spread, JSON and structuredClone do not copy them.
@@ -78,13 +75,11 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   #charged: string | ChargeRecord<P> | undefined;
   #all: readonly DecisionUnder<P>[] | undefined;
 
-  // On the prototype, so that a decision needs no room for it, and copies of a decision do not have it.
-  static {
-    Object.defineProperty(this.prototype, stateNumber, {
-      get(this: MadeDecision<PolicyBase>): number | undefined {
-        return this.#state;
-      },
-    });
+  // On the prototype, so that a decision needs no room for them, and copies of a decision do not have them.
+
+  /** Another copy of this package reads it: that of a store which depends on another version. */
+  get stateNumber(): number | undefined {
+    return this.#state;
   }
 
   get used(): number {
@@ -125,7 +120,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static stateOf(made: object): number | undefined {
-    return (made as { readonly [stateNumber]?: number })[stateNumber];
+    return (made as Partial<MadeDecision<PolicyBase>>).stateNumber;
   }
 
   static charged<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {

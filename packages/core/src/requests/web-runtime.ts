@@ -60,6 +60,8 @@ interface Cloudflare {
 const nothing: Runtime = {};
 
 function runtimeOf(request: WebRequest, passed: unknown): Runtime {
+  // On Workers, what is passed are the app's bindings, which may have any name.
+  if (cloudflareOf(request)) return nothing;
   const srvx = (request as { readonly runtime?: Srvx | null }).runtime;
   if (srvx) return (srvx.node && { incoming: srvx.node.req, outgoing: srvx.node.res }) ?? srvx.bun?.server ?? srvx.deno?.info ?? nothing;
   // Requests in tests may have none.
@@ -73,17 +75,14 @@ function cloudflareOf(request: WebRequest): Cloudflare | null | undefined {
 
 /** Node's response, if a server of Node passes it: on the request (srvx) or beside it (`passed`, of @hono/node-server). */
 export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | undefined {
-  // On Workers, what is passed are the app's bindings, which may have any name.
-  if (cloudflareOf(request)) return undefined;
   const { incoming, outgoing } = runtimeOf(request, passed);
   return incoming && outgoing;
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
 export function upgradedSocketOf(request: WebRequest, passed: unknown): NodeSocket | undefined {
-  if (cloudflareOf(request)) return undefined;
   const { incoming, outgoing } = runtimeOf(request, passed);
-  return outgoing === undefined && incoming?.socket?.once !== undefined ? (incoming.socket as NodeSocket) : undefined;
+  return !outgoing && incoming?.socket?.once ? (incoming.socket as NodeSocket) : undefined;
 }
 
 /**

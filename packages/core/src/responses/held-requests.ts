@@ -1,6 +1,9 @@
-import { startTimer, stopTimer } from "../support/runtime.js";
+import { stopTimer } from "../support/runtime.js";
 import { warnOnce } from "../support/warn.js";
 import { type NodeResponse, whenEnded } from "./response-end.js";
+
+/** A global of every runtime. */
+declare const setTimeout: (run: () => void, ms: number) => unknown;
 
 /** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
 const answerMs = 5000;
@@ -28,7 +31,7 @@ export class HeldRequests {
       cancel();
       go();
     };
-    const timer = startTimer(letGo, delayMs, true);
+    const timer = setTimeout(letGo, delayMs);
     this.#held.add(letGo);
     return cancel;
   }

@@ -19,10 +19,10 @@ export function steadyMs(): number {
   return performance.now();
 }
 
-/** Runs a callback in `ms` milliseconds (less than 2^31). The timer does not keep the process alive, unless `keepsAlive`. */
-export function startTimer(run: () => void, ms: number, keepsAlive = false): unknown {
+/** Runs a callback in `ms` milliseconds (less than 2^31). The timer does not keep the process alive. */
+export function startTimer(run: () => void, ms: number): unknown {
   const timer = setTimeout(run, ms);
-  if (!keepsAlive) (timer as { unref?: () => void }).unref?.();
+  (timer as { unref?: () => void }).unref?.();
   return timer;
 }
 
