@@ -2,11 +2,12 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { adapterConformance } from "@floodgate/conformance/adapter";
-import { fixedWindow, leakyBucket } from "@floodgate/core";
-import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { concurrency, fixedWindow, leakyBucket } from "@floodgate/core";
+import { createAdaptorServer, type HttpBindings, upgradeWebSocket } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { describe, expect, it, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
 import { allRuns } from "../../../test/runs.js";
 import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
@@ -53,6 +54,36 @@ describe("on Node", () => {
     await serving(serverOf({ fetch: (request, env) => app.fetch(request, { server: env, DB: {} }) }), async (url) => {
       expect([(await fetch(url)).status, (await fetch(url)).status]).toEqual([200, 429]);
       expect(limit.limiter.peek("127.0.0.1")).toMatchObject({ remaining: 0 });
+    });
+  });
+
+  it("a WebSocket has its slot until it closes, and one that the app refuses gives it back", async () => {
+    const limit = rateLimit({ policy: concurrency({ limit: 2, hold: "30s" }), key: "global" });
+    const app = new Hono().use(limit, limit);
+    app
+      .get(
+        "/",
+        upgradeWebSocket(() => ({})),
+      )
+      .get("/no", (c) => c.text("no", 403));
+    const webSockets = new WebSocketServer({ noServer: true });
+    const websocket = { server: webSockets as never };
+    await serving(createAdaptorServer({ fetch: app.fetch, websocket }) as Server, async (url) => {
+      const open = async (path = ""): Promise<WebSocket | string> => {
+        const socket = new WebSocket(url.replace("http", "ws") + path);
+        return await once(socket, "open").then(
+          () => socket,
+          ({ message }) => message,
+        );
+      };
+      expect(await open("/no")).toContain("403");
+      await vi.waitFor(() => expect(limit.limiter.peek("global")).toMatchObject({ remaining: 2 }));
+      const [first] = [(await open()) as WebSocket, await open()];
+      expect(await open()).toContain("429");
+      first.terminate();
+      await vi.waitFor(() => expect(limit.limiter.peek("global")).toMatchObject({ remaining: 1 }));
+      expect(await open()).toBeInstanceOf(WebSocket);
+      for (const client of webSockets.clients) client.terminate();
     });
   });
 

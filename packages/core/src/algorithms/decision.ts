@@ -75,7 +75,13 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   #charged: string | ChargeRecord<P> | undefined;
   #all: readonly DecisionUnder<P>[] | undefined;
 
-  // On the prototype, so that a decision needs no room for it.
+  // On the prototype, so that a decision needs no room for them, and copies of a decision do not have them.
+
+  /** Another copy of this package reads it: that of a store which depends on another version. */
+  get stateNumber(): number | undefined {
+    return this.#state;
+  }
+
   get used(): number {
     return this.limit - this.remaining;
   }
@@ -100,7 +106,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     // In Node 20, an object that is spread and gets more fields takes 20 times as long.
     const all = Object.assign({ heldUntilMs: made.heldUntilMs }, made, changes);
     const copy = new MadeDecision(all, all.cost, all, all.limit, all.degraded);
-    if (#charged in made) copy.#state = made.#state;
+    copy.#state = MadeDecision.stateOf(made);
     const { blocked, degradedBy } = all;
     if (blocked !== undefined) Object.assign(copy, { blocked });
     if (degradedBy !== undefined) Object.assign(copy, { degradedBy });
@@ -114,7 +120,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static stateOf(made: object): number | undefined {
-    return #charged in made ? made.#state : undefined;
+    return (made as Partial<MadeDecision<PolicyBase>>).stateNumber;
   }
 
   static charged<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {

@@ -1,4 +1,4 @@
-import type { NodeResponse } from "../responses/response-end.js";
+import type { NodeResponse, NodeSocket } from "../responses/response-end.js";
 
 /** The used part of a `Request` of the Fetch API. Typed by structure, because core is compiled without the types of any runtime. */
 export interface WebRequest {
@@ -19,7 +19,8 @@ export interface Outgoing extends NodeResponse {
 }
 
 interface Incoming {
-  readonly socket?: { readonly remoteAddress?: string; readonly destroyed?: boolean };
+  /** A test may pass an address alone. */
+  readonly socket?: { readonly remoteAddress?: string } & Partial<NodeSocket>;
 }
 
 /** What runtimes and their adapters pass beside a request. Each sets a part of this. */
@@ -59,6 +60,8 @@ interface Cloudflare {
 const nothing: Runtime = {};
 
 function runtimeOf(request: WebRequest, passed: unknown): Runtime {
+  // On Workers, what is passed are the app's bindings, which may have any name.
+  if (cloudflareOf(request)) return nothing;
   const srvx = (request as { readonly runtime?: Srvx | null }).runtime;
   if (srvx) return (srvx.node && { incoming: srvx.node.req, outgoing: srvx.node.res }) ?? srvx.bun?.server ?? srvx.deno?.info ?? nothing;
   // Requests in tests may have none.
@@ -72,16 +75,20 @@ function cloudflareOf(request: WebRequest): Cloudflare | null | undefined {
 
 /** Node's response, if a server of Node passes it: on the request (srvx) or beside it (`passed`, of @hono/node-server). */
 export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | undefined {
-  // On Workers, what is passed are the app's bindings, which may have any name.
-  if (cloudflareOf(request)) return undefined;
   const { incoming, outgoing } = runtimeOf(request, passed);
   return incoming && outgoing;
 }
 
 /** Whether the client of a request has disconnected. @param passed what the runtime passes beside the request. */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
-  const incoming = cloudflareOf(request) ? undefined : runtimeOf(request, passed).incoming;
+  const { incoming } = runtimeOf(request, passed);
   return incoming === undefined ? request.signal.aborted : incoming.socket?.destroyed === true;
+}
+
+/** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
+export function upgradedSocketOf(request: WebRequest, passed: unknown): NodeSocket | undefined {
+  const { incoming, outgoing } = runtimeOf(request, passed);
+  return !outgoing && incoming?.socket?.once ? (incoming.socket as NodeSocket) : undefined;
 }
 
 /**

@@ -1,6 +1,9 @@
-import { startTimer, stopTimer } from "../support/runtime.js";
+import { stopTimer } from "../support/runtime.js";
 import { warnOnce } from "../support/warn.js";
 import { type NodeResponse, whenEnded } from "./response-end.js";
+
+/** A global of every runtime. */
+declare const setTimeout: (run: () => void, ms: number) => unknown;
 
 /** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
 const answerMs = 5000;
@@ -17,7 +20,7 @@ export class HeldRequests {
 
   /**
    * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects, and tells whether it was still held. The
-   * timer does not keep the process alive.
+   * timer keeps the process alive, because a job may wait for its turn with nothing else to do.
    */
   hold(delayMs: number, go: () => void): () => boolean {
     const cancel = (): boolean => {
@@ -28,7 +31,7 @@ export class HeldRequests {
       cancel();
       go();
     };
-    const timer = startTimer(letGo, delayMs);
+    const timer = setTimeout(letGo, delayMs);
     this.#held.add(letGo);
     return cancel;
   }

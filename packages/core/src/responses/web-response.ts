@@ -1,10 +1,10 @@
-import { outgoingOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
+import { outgoingOf, upgradedSocketOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
 import { FloodgateError, shown, withFaults } from "../support/errors.js";
 import type { Promised } from "../support/promises.js";
 import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";
 import { type HeldRequests, turn } from "./held-requests.js";
-import { clientClosedRequest, whenEnded } from "./response-end.js";
+import { clientClosedRequest, type NodeSocket, whenEnded } from "./response-end.js";
 
 /** The used part of a `Response` of the Fetch API. */
 export interface WebResponse {
@@ -20,20 +20,21 @@ declare const TransformStream: new (
   readable: { highWaterMark: number },
 ) => { readable: unknown; writable: unknown };
 
-const aborts = new WeakMap<WebSignal, (() => void)[]>();
+const departures = new WeakMap<WebSignal | NodeSocket, (() => void)[]>();
 
-/** Adds one listener per signal, because Node warns of more than ten. */
-function whenAborted(signal: WebSignal, gone: () => void): void {
-  const waiting = aborts.get(signal);
-  if (signal.aborted) gone();
+/** Adds one listener per signal or socket, because Node warns of more than ten. */
+function whenGone(client: WebSignal | NodeSocket, gone: () => void): void {
+  const waiting = departures.get(client);
+  if ("aborted" in client ? client.aborted : client.destroyed) gone();
   else if (waiting !== undefined) waiting.push(gone);
   else {
     const all = [gone];
-    aborts.set(signal, all);
-    const aborted = (): void => {
+    departures.set(client, all);
+    const left = (): void => {
       for (const callback of all) callback();
     };
-    signal.addEventListener("abort", aborted, { once: true });
+    if ("aborted" in client) client.addEventListener("abort", left, { once: true });
+    else client.once("close", left);
   }
 }
 
@@ -43,7 +44,8 @@ function whenAborted(signal: WebSignal, gone: () => void): void {
  */
 export function turnOf(request: WebRequest, passed: unknown, delayMs: number, waiting: HeldRequests): Promise<boolean> {
   const outgoing = outgoingOf(request, passed);
-  return turn(waiting, delayMs, (gone) => (outgoing === undefined ? whenAborted(request.signal, gone) : whenEnded(outgoing, gone)));
+  const client = upgradedSocketOf(request, passed) ?? request.signal;
+  return turn(waiting, delayMs, (gone) => (outgoing === undefined ? whenGone(client, gone) : whenEnded(outgoing, gone)));
 }
 
 /**
@@ -66,7 +68,8 @@ export async function answeredBy<R extends WebResponse>(
 
 /**
  * The end of the response to one request. Calls `ended` once: with the response's status when its body was read to its end, or with 499 when
- * the client disconnects before, also while the request is handled. On Node that is when its response closes.
+ * the client disconnects before, also while the request is handled. On Node that is when its response closes, and for a WebSocket when its
+ * socket closes.
  */
 export class WebResponseEnd {
   readonly #isHead: boolean;
@@ -75,6 +78,10 @@ export class WebResponseEnd {
   readonly #over: Promise<unknown> | undefined;
   /** Undefined if nothing is left to do, or if Node reports the end. */
   #ended: ((status: number) => void) | undefined;
+  /** On Node, the socket of a WebSocket. It is open for longer than the body of the response. */
+  readonly #upgraded: NodeSocket | undefined;
+  /** The status if the client disconnects. */
+  #lastStatus = clientClosedRequest;
 
   /**
    * @param passed what the runtime passes beside the request.
@@ -91,8 +98,9 @@ export class WebResponseEnd {
     this.#over = new Promise((resolve) => {
       this.#ended = (status) => resolve(ended(status));
     });
+    this.#upgraded = upgradedSocketOf(request, passed);
     // Some servers stop reading silently. `pipeTo` has an option for this, but it waits until the chunks that it holds are read.
-    whenAborted(request.signal, () => this.#end(clientClosedRequest));
+    whenGone(this.#upgraded ?? request.signal, () => this.#end(this.#lastStatus));
   }
 
   /**
@@ -103,6 +111,10 @@ export class WebResponseEnd {
     if (this.#ended === undefined) return response;
     this.#keepAlive(this.#over as Promise<unknown>);
     const { body, status } = response ?? { body: null, status: 500 };
+    if (this.#upgraded !== undefined) {
+      this.#lastStatus = status;
+      return response;
+    }
     // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
     if (body === null || body.locked || this.#isHead) {
       this.#end(status);

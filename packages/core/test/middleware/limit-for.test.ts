@@ -172,6 +172,18 @@ describe("a limit of contexts", () => {
     await (await limitFor({ ...perTenant, skip: () => true, store: store() }).check(a)).refund();
   });
 
+  it("keeps the process alive while a context waits in enforce for its turn", async () => {
+    const limit = limitFor({ policy: leakyBucket({ capacity: 2, leak: 1, every: "1h" }), key: tenant, store: store() });
+    await limit.enforce(a);
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const waits = limit.enforce(a);
+    await new Promise(setImmediate);
+    expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([true]);
+    timers.mockRestore();
+    limit.close();
+    await waits;
+  });
+
   it("holds a context in enforce until its turn in a queue; close releases it", async () => {
     vi.useFakeTimers();
     try {
