@@ -46,7 +46,7 @@ const COUNT = layout.indexOf("count");
 const END = layout.length;
 
 /** Whether a state counts no more: nothing was taken, the window has ended, or a clock that was wrong has begun it. */
-function isOver({ spanMs }: PolicyBase, start: number, end: number, count: number, nowMs: number): boolean {
+function isOver(spanMs: number, start: number, end: number, count: number, nowMs: number): boolean {
   return count === 0 || nowMs >= end || start - nowMs > spanMs || end - start > 2 * spanMs;
 }
 
@@ -70,11 +70,11 @@ export function windowAlgorithm<P extends PolicyBase>(
 
     decide(limit, cells, at, nowMs, cost, commit) {
       const { policy } = limit;
-      const { quota } = policy;
+      const { quota, spanMs } = policy;
       let start = cells[at + START] as number;
-      let end = differ ? (cells[at + END] as number) : start + policy.spanMs;
+      let end = differ ? (cells[at + END] as number) : start + spanMs;
       let count = cells[at + COUNT] as number;
-      if (isOver(policy, start, end, count, nowMs)) {
+      if (isOver(spanMs, start, end, count, nowMs)) {
         [, start, end] = edgesAt(policy, nowMs);
         count = 0;
       }
@@ -98,7 +98,7 @@ export function windowAlgorithm<P extends PolicyBase>(
       let start = cells[at + START] as number;
       let end = differ ? (cells[at + END] as number) : start + policy.spanMs;
       let count = cells[at + COUNT] as number;
-      if (isOver(policy, start, end, count, nowMs)) {
+      if (isOver(policy.spanMs, start, end, count, nowMs)) {
         if (reserved > 0) return 0;
         [, start, end] = edgesAt(policy, nowMs);
         count = 0;
@@ -116,7 +116,7 @@ export function windowAlgorithm<P extends PolicyBase>(
       const startMs = cells[at + START] as number;
       const endMs = differ ? (cells[at + END] as number) : startMs + policy.spanMs;
       const count = cells[at + COUNT] as number;
-      if (isOver(policy, startMs, endMs, count, nowMs)) return emptyView;
+      if (isOver(policy.spanMs, startMs, endMs, count, nowMs)) return emptyView;
       return { kind: "windows", windowMs: endMs - startMs, limit: policy.quota, windows: [{ startMs, endMs, count, weight: 1 }] };
     },
   };
