@@ -1,6 +1,7 @@
 import { heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
 import { type Check, checkLease, checkName, createLimit, type Limit } from "../decide/decision.js";
 import { isZero } from "../decide/zero-limits.js";
+import type { Warn } from "../events/listeners.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
@@ -16,7 +17,7 @@ import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource } from "./key-source.js";
 import { type CompiledMatch, compileMatch, type Match } from "./match.js";
 import { compileGrants, compilePlans, type Granted, policyOption } from "./plans.js";
-import type { OnMissingKey, Rule, RuleContext, Warn } from "./rule.js";
+import type { OnMissingKey, Rule, RuleContext } from "./rule.js";
 import { type KeyDigests, namedKeyText } from "./secret-keys.js";
 
 /** What a rule checks a request for. */
@@ -76,8 +77,6 @@ export class CompiledRule<Req> implements Counted {
   readonly #lease: boolean | undefined;
   readonly #holdMs: number | undefined;
   readonly #warn: Warn;
-  #hasWarnedOfNothing = false;
-  #hasWarnedOfFault = false;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
@@ -182,14 +181,8 @@ export class CompiledRule<Req> implements Counted {
   #applies(answer: unknown): boolean {
     if (typeof answer === "boolean") return answer;
     const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
-    if (!this.#hasWarnedOfNothing) {
-      this.#hasWarnedOfNothing = true;
-      this.#warn(
-        "FLOODGATE_MATCH_ANSWERS_NOTHING",
-        `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`,
-        this.name,
-      );
-    }
+    const message = `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`;
+    this.#warn("FLOODGATE_MATCH_ANSWERS_NOTHING", message, this.name);
     return applies;
   }
 
@@ -277,14 +270,8 @@ export class CompiledRule<Req> implements Counted {
   }
 
   #shadowFault(error: unknown): NotCounted {
-    if (!this.#hasWarnedOfFault) {
-      this.#hasWarnedOfFault = true;
-      this.#warn(
-        "FLOODGATE_SHADOW_RULE_FAILS",
-        `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`,
-        this.name,
-      );
-    }
+    const message = `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
+    this.#warn("FLOODGATE_SHADOW_RULE_FAILS", message, this.name);
     return "shadow-fault";
   }
 
