@@ -24,13 +24,6 @@ export function timeOfAsking({ mode }: { readonly mode: Mode }): number {
   return mode === "sync" ? 0 : steadyMs();
 }
 
-/** Emits the events of a decision under one limit, and of its request. */
-export function emitDecision(listener: EventListener, key: string, decision: Decision, askedMs: number): void {
-  if (decision.allowed && !hearsAllowed(listener)) return;
-  listener(eventOf(key, decision, false, storeMsSince(askedMs)));
-  emitRequest(listener, resultOf({ decision, shadow: false }) as RequestResult, decision, undefined);
-}
-
 function storeMsSince(askedMs: number): number {
   return askedMs === 0 ? 0 : steadyMs() - askedMs;
 }
