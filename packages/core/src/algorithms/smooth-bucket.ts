@@ -29,11 +29,6 @@ export function rateOf(where: string, quota: number, amount: number, everyMs: nu
   return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
 }
 
-/** The time until a bucket with a debt of this many units is full. */
-function recoveryMs({ full, unit, flow }: Rate, units: number): number {
-  return Math.ceil((full + units * unit) / flow);
-}
-
 /** The divisor of `amount` and `everyMs`. If no divisor keeps a shared state exact, its parts are whole units. */
 function divisorOf(quota: number, amount: number, everyMs: number): number {
   if (quota * everyMs <= undivided) return 1;
@@ -174,7 +169,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   name: "smooth-bucket",
   parameters: ["quota", "unit", "flow", "divisor"],
   cells: layout,
-  recoveryMs,
+  recoveryMs: ({ full, unit, flow }, units) => Math.ceil((full + units * unit) / flow),
 
   size: () => layout.length,
 

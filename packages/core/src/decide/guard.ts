@@ -24,8 +24,6 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   settle(limit: Limit, key: string, charge: Charge, cost: number): Promised<number>;
   /** Records usage that has happened: see `Limiter.charge`. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M>;
-  /** Waits for a promise, at most `timeoutMs`. */
-  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
 }
 
 /** A guard, for the limiter or middleware that has made it. */
@@ -101,10 +99,6 @@ export class DirectGuard implements OwnGuard<"sync"> {
 
   keyState(limit: Limit, key: string): Inspection {
     return this.#store.keyState(limit, key);
-  }
-
-  atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
-    return pending;
   }
 
   listen(): void {}

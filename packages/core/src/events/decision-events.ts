@@ -24,10 +24,6 @@ export function timeOfAsking({ mode }: { readonly mode: Mode }): number {
   return mode === "sync" ? 0 : steadyMs();
 }
 
-function storeMsSince(askedMs: number): number {
-  return askedMs === 0 ? 0 : steadyMs() - askedMs;
-}
-
 /**
  * Emits the events of decisions that were made in one step, and then of the request. A limit that allowed has no event if another one
  * rejected: the request did not pass it.
@@ -53,7 +49,7 @@ export function emitEach(
   askedMs: number,
 ): boolean {
   if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return false;
-  const storeMs = storeMsSince(askedMs);
+  const storeMs = askedMs === 0 ? 0 : steadyMs() - askedMs;
   for (let i = 0; i < checks.length; i++) {
     const decision = all[i] as Decision;
     const { key, shadow = false } = checks[i] as (typeof checks)[number];

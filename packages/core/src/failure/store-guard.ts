@@ -21,7 +21,7 @@ import { FloodgateError, invalidOption, shown, wrongOption } from "../support/er
 import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { type Breakers, breakersOf } from "./breaker.js";
-import { Deadlines, latestMs, msUntil, unblockedMs } from "./deadlines.js";
+import { Deadlines, msUntil, unblockedMs } from "./deadlines.js";
 import { type DeadlineStore, type FallbackStore, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
 
 /** A store in this process that decides while the main store is down. */
@@ -214,28 +214,10 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
 
   /** Bounds an answer, such as a shared hand-over, by our timeout. */
   #bounded<T>(answer: Promised<T>, timeoutMs = this.timeoutMs): Promised<T> {
-    return isPromise(answer) ? this.atMost(timeoutMs, answer) : answer;
-  }
-
-  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const waiter = {
-        deadlineMs: unblockedMs() + timeoutMs,
-        latestMs: latestMs(timeoutMs),
-        place: -1,
-        expire: () => {
-          const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
-          reject(new FloodgateError("FLOODGATE_STORE_TIMEOUT", message));
-        },
-      };
-      this.#deadlines.add(waiter);
-      const settle =
-        <V>(how: (value: V) => void) =>
-        (value: V) => {
-          this.#deadlines.delete(waiter);
-          how(value);
-        };
-      pending.then(settle(resolve), settle(reject));
+    if (!isPromise(answer)) return answer;
+    return this.#deadlines.atMost(timeoutMs, answer, () => {
+      const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
+      return new FloodgateError("FLOODGATE_STORE_TIMEOUT", message);
     });
   }
 

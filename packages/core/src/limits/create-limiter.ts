@@ -77,11 +77,9 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     keyText: keyTextOf(name, onEvent),
   };
   const client = { guard: isZero(limit) ? new ZeroLimits(guard) : guard, onEvent, receipts };
-  let isOpen = true;
   const limiter: Limiter<M> = new NamedLimiter(store, client, counted, () => {
     openLimiters.delete(limiter);
-    if (isOpen) giveNameBack();
-    isOpen = false;
+    giveNameBack();
     guard.close();
   });
   openLimiters.add(limiter);

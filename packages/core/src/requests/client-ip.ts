@@ -40,9 +40,7 @@ const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["1
 export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>, reader: AddressReader<Req>): Resolver<Req> {
   if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
-    throw invalidOption(
-      `${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`,
-    );
+    throw wrongOption(where, "clientIp", "an object or a function of the request", option, EXAMPLE, []);
   }
   checkOptions(`${where}: \`clientIp\``, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
   const { trustedHops, trustedProxies, header: name } = option as Partial<Record<"trustedHops" | "trustedProxies" | "header", unknown>>;
@@ -108,9 +106,8 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
   if (hops <= mostHops) return hops;
-  throw invalidOption(
-    `${where}: \`clientIp\`: \`trustedHops\` must be at most ${mostHops}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
-  );
+  const example = "how many proxies of yours stand in front of this server: trustedHops: 1";
+  throw wrongOption(`${where}: \`clientIp\``, "trustedHops", `at most ${mostHops}`, hops, example, []);
 }
 
 function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
