@@ -12,10 +12,8 @@ import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { ambiguousPath } from "../responses/body.js";
-import type { Header } from "../responses/headers.js";
 import { HeldRequests } from "../responses/held-requests.js";
-import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
+import { ambiguous, type Outcome, Responder, type Shown, unlimited, withHeader } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
@@ -132,9 +130,9 @@ export class RateLimit<Req> {
               yesOrNo(this.#where, "skip", skips, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context),
             );
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
-      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withExtra(outcome, context.extraHeader);
+      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withHeader(outcome, context.extraHeader);
       return outcome.then(
-        (later) => (context.extraHeader === undefined ? later : withExtra(later, context.extraHeader)),
+        (later) => (context.extraHeader === undefined ? later : withHeader(later, context.extraHeader)),
         (fault) => this.fault(fault),
       );
     } catch (fault) {
@@ -155,7 +153,7 @@ export class RateLimit<Req> {
     const rejecting = mayRejectPath ? rules.find(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath) : undefined;
     if (rejecting !== undefined && isAmbiguous(this.settings.reader.path(context.request))) {
       emitRequest(this.listener, "ambiguous-path", rejecting.name, context);
-      return rejection(400, ambiguousPath);
+      return ambiguous;
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
     const asked = new Array<Promised<Asked<Req>>>(rules.length);
@@ -233,5 +231,3 @@ export class RateLimit<Req> {
     return unlimited;
   }
 }
-
-const withExtra = (outcome: Outcome, header: Header): Outcome => ({ ...outcome, headers: [...outcome.headers, header] });

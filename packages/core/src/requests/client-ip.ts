@@ -134,19 +134,18 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
   return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);
 }
 
+/** Headers that hold more than one address, and what to write for each. */
+const moreThanOne: ReadonlyMap<string, string> = new Map([
+  ["x-forwarded-for", "a list. Write clientIp: { trustedProxies: [...] } without `header`, which reads that list"],
+  ["forwarded", "which holds more. Write clientIp: (request) => ..., with a parser of that header"],
+]);
+
 function headerName(where: string, value: unknown): string {
   if (!isHeaderName(value))
     throw wrongOption(`${where}: \`clientIp\``, "header", "the name of a header", value, 'header: "cf-connecting-ip"', []);
   const name = value.toLowerCase();
-  if (name === "x-forwarded-for") {
-    throw invalidOption(
-      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, a list. Write clientIp: { trustedProxies: [...] } without \`header\`, which reads that list.`,
-    );
-  }
-  if (name === "forwarded") {
-    throw invalidOption(
-      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, which holds more. Write clientIp: (request) => ..., with a parser of that header.`,
-    );
-  }
+  const more = moreThanOne.get(name);
+  if (more !== undefined)
+    throw invalidOption(`${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, ${more}.`);
   return name;
 }
