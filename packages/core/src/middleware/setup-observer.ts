@@ -1,5 +1,5 @@
 import type { Check } from "../decide/decision.js";
-import { type Store, scopeOf } from "../decide/store.js";
+import { scopeOf } from "../decide/store.js";
 import type { Warn } from "../events/listeners.js";
 import { decodeKey } from "../limits/key.js";
 import { isWholeIpv6, type RequestContext } from "../requests/request-context.js";
@@ -9,6 +9,7 @@ import type { CompiledRules } from "../rules/compile.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { warnOnce } from "../support/warn.js";
+import type { RateLimit } from "./rate-limit.js";
 
 /** A global of every runtime. */
 declare const queueMicrotask: (run: () => void) => void;
@@ -26,11 +27,6 @@ const suspects = new WeakMap<object, MadePerRequest>();
 const usedStores = new WeakSet<object>();
 
 type Seen = Pick<RequestContext, "previous" | "rules">;
-
-interface Middleware<Req> {
-  readonly settings: RequestSettings<Req>;
-  readonly store: Store;
-}
 
 /**
  * Looks for mistakes of set-up that only requests show: a middleware that is mounted twice or made for each request, a wrong proxy setting,
@@ -54,7 +50,12 @@ export class SetupObserver<Req> {
    * @param checksProxy whether to look at the framework's proxy setting: without the option `clientIp`.
    * @param attach puts an observer on the middleware, or takes it off.
    */
-  constructor(middleware: Middleware<Req>, checksProxy: boolean, warn: Warn, attach: (observer: SetupObserver<Req> | undefined) => void) {
+  constructor(
+    middleware: Pick<RateLimit<Req>, "settings" | "store">,
+    checksProxy: boolean,
+    warn: Warn,
+    attach: (observer: SetupObserver<Req> | undefined) => void,
+  ) {
     this.#settings = middleware.settings;
     this.#scope = scopeOf(middleware.store);
     this.#checksProxy = checksProxy;
