@@ -94,7 +94,11 @@ export class RateLimit<Req> {
 
   /** The listener that an event of this middleware is for; undefined if nobody listens. */
   get listener(): EventListener | undefined {
-    return this.settings.reader.decisionEvents === false ? undefined : activeListener(this.#client.onEvent);
+    return activeListener(this.#client.onEvent);
+  }
+
+  get #requestListener(): EventListener | undefined {
+    return this.settings.reader.decisionEvents === false ? undefined : this.listener;
   }
 
   /** The limiters of all rules in force, by name. */
@@ -152,7 +156,7 @@ export class RateLimit<Req> {
     if (context.previousHere !== undefined) rules = rules.filter(({ name }) => !context.wasCheckedUnder(name));
     const rejecting = mayRejectPath ? rules.find(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath) : undefined;
     if (rejecting !== undefined && isAmbiguous(this.settings.reader.path(context.request))) {
-      emitRequest(this.listener, "ambiguous-path", rejecting.name, context);
+      emitRequest(this.#requestListener, "ambiguous-path", rejecting.name, context);
       return ambiguous;
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
@@ -189,7 +193,7 @@ export class RateLimit<Req> {
       checks = asked.filter((other) => typeof other !== "string");
       const keyless = emitNotCounted(this.listener, rules, asked);
       if (keyless.length === 0) break;
-      emitRequest(this.listener, "missing-key", keyless[0], context);
+      emitRequest(this.#requestListener, "missing-key", keyless[0], context);
       return this.#responder.rejectKeyless(keyless);
     }
     if (checks.length === 0) {
@@ -219,7 +223,7 @@ export class RateLimit<Req> {
 
   /** Lets a request pass that no rule has counted. */
   #pass(context: RequestContext<Req>, result: "skipped" | "exempt" | "uncounted", name?: string): Outcome {
-    emitRequest(this.listener, result, name, context);
+    emitRequest(this.#requestListener, result, name, context);
     return unlimited;
   }
 
