@@ -4,7 +4,7 @@ import type { Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
-import { emitDecisions, timeOfAsking } from "../events/decision-events.js";
+import { emitDecision, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
@@ -207,7 +207,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
     const askedMs = timeOfAsking(this.guard);
     const decided = andThen<Decision, Decision>(this.guard.consume(limit, text, cost), (decision) => {
-      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
+      emitDecision(listener, text, decision, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);

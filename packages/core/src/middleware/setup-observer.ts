@@ -1,5 +1,5 @@
 import type { Check } from "../decide/decision.js";
-import { scopeOf } from "../decide/store.js";
+import { type Store, scopeOf } from "../decide/store.js";
 import type { Warn } from "../events/listeners.js";
 import { decodeKey } from "../limits/key.js";
 import { isWholeIpv6, type RequestContext } from "../requests/request-context.js";
@@ -9,7 +9,6 @@ import type { CompiledRules } from "../rules/compile.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { warnOnce } from "../support/warn.js";
-import type { RateLimit } from "./rate-limit.js";
 
 /** A global of every runtime. */
 declare const queueMicrotask: (run: () => void) => void;
@@ -51,7 +50,7 @@ export class SetupObserver<Req> {
    * @param attach puts an observer on the middleware, or takes it off.
    */
   constructor(
-    middleware: Pick<RateLimit<Req>, "settings" | "store">,
+    middleware: { readonly settings: RequestSettings<Req>; readonly store: Store },
     checksProxy: boolean,
     warn: Warn,
     attach: (observer: SetupObserver<Req> | undefined) => void,

@@ -1,6 +1,6 @@
+import type { Limit } from "../decide/decision.js";
 import type { Descriptor } from "../requests/descriptor.js";
 import { conflict, inside, invalidOption, shown } from "../support/errors.js";
-import type { CompiledRule } from "./compiled-rule.js";
 import { type DescriptorMatch, type EntryTest, type Match, valueTest } from "./match.js";
 
 /** A rule's `match`, before it is checked. */
@@ -84,7 +84,11 @@ export function fitsDescriptor({ domain, entries }: DescriptorMatch, descriptor:
 }
 
 /** The parts of a compiled rule that descriptors restrict. */
-type CheckedRule = Pick<CompiledRule<never>, "fixed" | "plans" | "options">;
+interface CheckedRule {
+  readonly fixed: Limit | undefined;
+  readonly plans: ReadonlyMap<string, Limit> | undefined;
+  readonly options: { readonly hold?: unknown; readonly settle?: unknown; readonly refundWhen?: unknown };
+}
 
 /** What rules need to count descriptors of Envoy's rate limit service. Apps do without it. */
 export interface DescriptorRules {
