@@ -100,6 +100,9 @@ export interface Settler<P> {
   renew?(limit: Limit<P>, key: string, charge: Charge): Renewed<P> | PromiseLike<Renewed<P>>;
 }
 
+/** The start of the window before the one that holds a time, the start and the end of that one, and the end of the next. */
+export type Edges = readonly [before: number, start: number, end: number, after: number];
+
 /**
  * Decides requests under a policy. These are pure functions over the state of one key: a few numbers from `cells[at]` on. A state of zeros
  * means that the key was not used. An algorithm knows no clock, no storage and no framework, so any store can host it.
@@ -109,11 +112,8 @@ export interface Algorithm<P> {
   readonly name: string;
   /** The fields of the policy that the algorithm computes with. A twin gets these. */
   readonly parameters: readonly (keyof P & string)[];
-  /**
-   * For windows with edges that no number of the policy gives: the start of the window before the one that holds a time, the start and the
-   * end of that one, and the end of the next. A twin gets these after the parameters, because it may read another clock.
-   */
-  readonly edges?: (policy: P, nowMs: number) => readonly [before: number, start: number, end: number, after: number];
+  /** For windows with edges that no number of the policy gives. A twin gets these after the parameters, because it may read another clock. */
+  readonly edges?: (policy: P, nowMs: number) => Edges;
   /** The names of the cells, in order. The last one may begin a list. A twin returns states in this order. */
   readonly cells: readonly string[];
   /** Whether an allowed request may have a delay. Default: it never has. */
@@ -199,10 +199,11 @@ export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   /** The options from which `make` makes the same policy, without those that have their default. */
   readonly optionsOf: (policy: P) => { readonly [Option in keyof Options]: Options[Option] | undefined };
   /**
-   * The policy for each of several processes that count apart. Together they allow no more than `policy`, if it has a unit for each.
+   * The options that differ for each of several processes that count apart. Together they allow no more than `policy`, if it has a unit for
+   * each.
    * @param part divides a count by the processes and rounds down, to at least 1. Rates are divided exactly.
    */
-  readonly share: (policy: P, part: (units: number) => number, processes: number) => P;
+  readonly share: (policy: P, part: (units: number) => number, processes: number) => Partial<Options>;
   /** The policy's numbers in words: `100 per 1m`. */
   readonly describe: (policy: P) => string;
   /** The algorithms that decide its policies; several if an option chooses between them. */

@@ -1,8 +1,8 @@
 import { conflict, shown, wrongOption } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
-import { Calendar, type CalendarUnit, calendarUnits, type Edges, type Weekday, weekdays } from "./calendar.js";
+import { type Algorithm, type AlgorithmDefinition, type Edges, emptyView, type PolicyBase, register } from "./algorithm.js";
+import { Calendar, type CalendarUnit, calendarUnits, type Weekday, weekdays } from "./calendar.js";
 import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
 
 /** A count that restarts with each hour, day, week, month or year of a time zone. */
@@ -180,8 +180,7 @@ export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy,
     timeZone: timeZone === "UTC" ? undefined : timeZone,
     startsOn: isUsual(startsOn) ? undefined : startsOn,
   }),
-  share: ({ limit, per, timeZone, startsOn }, part) =>
-    calendarWindow({ limit: part(limit), per, timeZone, ...(startsOn !== undefined && { startsOn }) }),
+  share: ({ limit }, part) => ({ limit: part(limit) }),
   describe({ limit, per, timeZone, startsOn }) {
     const first = isUsual(startsOn) ? "" : ` from ${typeof startsOn === "number" ? "day " : ""}${startsOn}`;
     return `${limit} per ${per}${first} in ${timeZone}`;

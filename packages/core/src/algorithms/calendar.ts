@@ -1,11 +1,10 @@
+import type { Edges } from "./algorithm.js";
+
 export const calendarUnits = ["hour", "day", "week", "month", "year"] as const;
 export type CalendarUnit = (typeof calendarUnits)[number];
 
 export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof weekdays)[number];
-
-/** The starts of the window before, of the one that holds a time, and of the one after, and the end of that one. */
-export type Edges = readonly [before: number, start: number, end: number, after: number];
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

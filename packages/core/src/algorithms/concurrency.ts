@@ -133,7 +133,7 @@ export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, Concu
   numbers: ["limit", "hold"],
   make: concurrency,
   optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
-  share: ({ limit, holdMs }, part) => concurrency({ limit: part(limit), hold: durationText(holdMs) }),
+  share: ({ limit }, part) => ({ limit: part(limit) }),
   describe: ({ limit, holdMs }) => `${limit} at once, held for ${formatDuration(holdMs)}`,
   algorithms: [algorithm],
 });

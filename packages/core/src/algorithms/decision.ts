@@ -1,15 +1,10 @@
 import type { Charge, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
 
 /** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
-export interface Finding {
-  readonly allowed: boolean;
-  readonly remaining: number;
-  readonly retryAfterMs: number;
-  readonly resetAfterMs: number;
-  readonly delayMs: number;
-  readonly atMs: number;
-  readonly heldUntilMs?: number | undefined;
-}
+export type Finding = Pick<
+  DecisionUnder<unknown>,
+  "allowed" | "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "atMs" | "heldUntilMs"
+>;
 
 type Named<P> = Pick<Limit<P>, "name" | "policy">;
 

@@ -138,7 +138,7 @@ export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, Fixed
   numbers: ["limit", "window"],
   make: fixedWindow,
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
-  share: ({ limit, windowMs }, part) => fixedWindow({ limit: part(limit), window: durationText(windowMs) }),
+  share: ({ limit }, part) => ({ limit: part(limit) }),
   describe: ({ limit, windowMs }) => `${limit} per ${formatDuration(windowMs)}`,
   algorithms: [algorithm],
 });

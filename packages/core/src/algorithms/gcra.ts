@@ -55,7 +55,7 @@ export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = regi
     const { limit, windowMs, burst } = policy;
     return { limit, window: durationText(windowMs), burst: withoutBurst.has(policy) ? undefined : burst };
   },
-  share: ({ limit, windowMs, burst }, part, processes) => gcra({ limit, window: durationText(windowMs * processes), burst: part(burst) }),
+  share: ({ windowMs, burst }, part, processes) => ({ window: durationText(windowMs * processes), burst: part(burst) }),
   describe: ({ limit, windowMs, burst }) => `${limit} per ${formatDuration(windowMs)}${burst === limit ? "" : ` and ${burst} at once`}`,
   algorithms: [smoothBucket],
 });

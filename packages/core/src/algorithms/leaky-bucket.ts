@@ -3,21 +3,7 @@ import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import { MadeDecision } from "./decision.js";
-import {
-  AMOUNT,
-  bucketCells,
-  chargeIn,
-  endOf,
-  keep,
-  LEVEL,
-  missingAt,
-  QUOTA,
-  type Rate,
-  rateOf,
-  recoveryMs,
-  TIME,
-} from "./smooth-bucket.js";
+import { chargeIn, endOf, missingAt, type Rate, rateOf, smoothBucket, TIME } from "./smooth-bucket.js";
 
 /** A first-in-first-out queue that drains at a constant rate. It delays requests, and rejects them when it is full. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -78,72 +64,21 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
 }
 
 const algorithm: Algorithm<LeakyBucketPolicy> = {
+  ...smoothBucket,
   name: "leaky-bucket",
   parameters: ["quota", "unit", "flow", "divisor", "maxDelayMs"],
-  cells: bucketCells,
   delays: true,
   // With `maxDelayMs`, nothing may remain before the queue is full.
   used: ({ flow, unit }, { limit, remaining, resetAfterMs }) => Math.min(limit - remaining, Math.ceil((resetAfterMs * flow) / unit)),
-  recoveryMs,
-
-  size: () => bucketCells.length,
-
-  decide(limit, cells, at, nowMs, cost, commit) {
-    const { capacity, maxDelayMs, unit, flow, divisor, full, spanMs } = limit.policy;
-    const time = cells[at + TIME] as number;
-    // If no other plan charges the key, the state ends when this plan's queue is empty.
-    const own = cells[at + QUOTA] === capacity && cells[at + AMOUNT] === flow * divisor;
-    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs, "queue");
-    // It can exceed the capacity of a plan: a larger queue has admitted more, or there is a debt.
-    let backlog = 0;
-    if (shared) backlog = missingAt(limit.policy, cells, at, nowMs, "queue");
-    else if (own && time - nowMs <= spanMs) {
-      backlog = cells[at + LEVEL] as number;
-      // A product above 2^53 is rounded, but it drains the queue in any case.
-      if (nowMs > time) backlog = Math.max(backlog - (nowMs - time) * flow, 0);
-    }
-    const atMs = time > nowMs && (shared || backlog > 0) ? time : nowMs;
-    // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead. The state may end before
-    // the backlog has drained at this plan's rate.
-    let drainMs = Math.ceil(backlog / flow);
-    if (shared) drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs, "queue") - atMs);
-    const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
-    const delayMs = allowed ? drainMs : 0;
-    if (allowed && commit) {
-      backlog += cost * unit;
-      drainMs = Math.ceil(backlog / flow);
-      if (shared) {
-        keep(limit.policy, cells, at, backlog, atMs, false, "queue");
-        drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs, "queue") - atMs);
-      } else {
-        cells[at + LEVEL] = backlog;
-        cells[at + TIME] = atMs;
-        cells[at + QUOTA] = capacity;
-        cells[at + AMOUNT] = flow * divisor;
-      }
-    }
-    const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
-    const aheadMs = atMs - nowMs;
-    let retryAfterMs = 0;
-    if (cost > capacity) {
-      retryAfterMs = Number.POSITIVE_INFINITY;
-    } else if (cost > remaining) {
-      const over = backlog - (full - cost * unit);
-      const placeMs = over > 0 ? Math.min(Math.ceil(over / flow), drainMs) : 0;
-      retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
-    }
-    const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
-    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
-  },
 
   // A place in the queue is used up when its turn comes, so nothing is given back.
   settle: (policy, cells, at, nowMs, _chargedAtMs, reserved, cost) =>
-    cost > reserved ? chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost), "queue") : 0,
+    cost > reserved ? chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost)) : 0,
 
   view(policy, cells, at, nowMs) {
     const { capacity, unit, flow } = policy;
-    const endMs = endOf(policy, cells, at, nowMs, "queue");
-    const backlog = nowMs < endMs ? missingAt(policy, cells, at, nowMs, "queue") : 0;
+    const endMs = endOf(policy, cells, at, nowMs);
+    const backlog = nowMs < endMs ? missingAt(policy, cells, at, nowMs) : 0;
     if (backlog === 0) return emptyView;
     const drainedAtMs = Math.min(Math.max(nowMs, cells[at + TIME] as number) + Math.ceil(backlog / flow), endMs);
     return { kind: "queue", length: backlog / unit, capacity, drainedAtMs };
@@ -153,17 +88,16 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
 export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = register("leaky-bucket", {
   numbers: ["capacity", "leak", "every", "maxDelayMs"],
   make: leakyBucket,
-  optionsOf,
-  share: (policy, part, processes) =>
-    leakyBucket({ ...optionsOf(policy), capacity: part(policy.capacity), every: durationText(policy.everyMs * processes) }),
+  optionsOf: ({ capacity, leak, everyMs, maxDelayMs }) => ({
+    capacity,
+    leak,
+    every: durationText(everyMs),
+    maxDelayMs: maxDelayMs === Number.POSITIVE_INFINITY ? undefined : maxDelayMs,
+  }),
+  share: ({ capacity, everyMs }, part, processes) => ({ capacity: part(capacity), every: durationText(everyMs * processes) }),
   describe({ capacity, leak, everyMs, maxDelayMs }) {
     const maxWait = maxDelayMs === Number.POSITIVE_INFINITY ? "" : `, waiting at most ${formatDuration(maxDelayMs)}`;
     return `${leak} every ${formatDuration(everyMs)} from a queue of ${capacity}${maxWait}`;
   },
   algorithms: [algorithm],
 });
-
-function optionsOf({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): LeakyBucketOptions {
-  const queue = { capacity, leak, every: durationText(everyMs) };
-  return maxDelayMs === Number.POSITIVE_INFINITY ? queue : { ...queue, maxDelayMs };
-}

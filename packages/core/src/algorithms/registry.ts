@@ -34,16 +34,9 @@ export type PolicyOptions = { [Name in AlgorithmName]: { algorithm: Name } & Par
 
 type AnyOptions = Record<string, unknown>;
 
-const names: readonly AlgorithmName[] = Object.keys({
-  "fixed-window": 0,
-  "sliding-window-log": 0,
-  "sliding-window-counter": 0,
-  "token-bucket": 0,
-  "leaky-bucket": 0,
-  gcra: 0,
-  "calendar-window": 0,
-  concurrency: 0,
-} satisfies Record<AlgorithmName, 0>) as AlgorithmName[];
+const names = "fixed-window sliding-window-log sliding-window-counter token-bucket leaky-bucket gcra calendar-window concurrency".split(
+  " ",
+) as AlgorithmName[];
 
 const factoryOf = (algorithm: string): string => algorithm.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -150,7 +143,8 @@ export function optionsOf(policy: Policy): { readonly algorithm: AlgorithmName; 
  */
 export function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes));
-  const share = definitionOf(policy).share(policy, part, processes);
+  const { make, optionsOf, share: shareIn } = definitionOf(policy);
+  const share = make({ ...optionsOf(policy), ...shareIn(policy, part, processes) });
   return share.algorithm === "concurrency" ? share : heldPolicy("share", share, policy.holdMs);
 }
 

@@ -313,8 +313,7 @@ export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCo
     numbers: ["limit", "window", "buckets"],
     make: slidingWindowCounter,
     optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
-    share: ({ limit, windowMs, buckets, strict }, part) =>
-      slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets, strict }),
+    share: ({ limit }, part) => ({ limit: part(limit) }),
     describe: ({ limit, windowMs, buckets, strict }) =>
       `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}${strict ? ", strict" : ""}`,
     algorithms: [algorithm],

@@ -250,8 +250,7 @@ export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPol
     numbers: ["limit", "window"],
     make: slidingWindowLog,
     optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
-    share: ({ limit, windowMs, countRejected }, part) =>
-      slidingWindowLog({ limit: part(limit), window: durationText(windowMs), countRejected }),
+    share: ({ limit }, part) => ({ limit: part(limit) }),
     describe: ({ limit, windowMs, countRejected }) =>
       `${limit} per ${formatDuration(windowMs)}${countRejected ? " including rejected requests" : ""}`,
     algorithms: [algorithm],

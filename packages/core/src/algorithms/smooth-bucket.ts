@@ -29,11 +29,6 @@ export function rateOf(where: string, quota: number, amount: number, everyMs: nu
   return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
 }
 
-/** The time until a bucket with a debt of this many units is full. */
-export function recoveryMs({ full, unit, flow }: Rate, units: number): number {
-  return Math.ceil((full + units * unit) / flow);
-}
-
 /** The divisor of `amount` and `everyMs`. If no divisor keeps a shared state exact, its parts are whole units. */
 function divisorOf(quota: number, amount: number, everyMs: number): number {
   if (quota * everyMs <= undivided) return 1;
@@ -71,16 +66,14 @@ function rescale(parts: number, from: number, to: number): number {
  * The state of a smooth bucket or a queue: the level (for a queue, the backlog) after the last charge, in the state's parts; the time of
  * that charge; the largest quota and amount. A quota of 0 means that the key was not used.
  */
-export const bucketCells: readonly ["level", "time", "quota", "amount"] = ["level", "time", "quota", "amount"];
-export const LEVEL: number = bucketCells.indexOf("level");
-export const TIME: number = bucketCells.indexOf("time");
-export const QUOTA: number = bucketCells.indexOf("quota");
-export const AMOUNT: number = bucketCells.indexOf("amount");
+const layout = ["level", "time", "quota", "amount"] as const;
+const LEVEL = layout.indexOf("level");
+export const TIME: number = layout.indexOf("time");
+const QUOTA = layout.indexOf("quota");
+const AMOUNT = layout.indexOf("amount");
 
-type Plan = Rate & { readonly quota: number };
-
-/** A bucket fills, and a queue drains. What a bucket lacks is to it what the backlog is to a queue. */
-export type BucketKind = "bucket" | "queue";
+/** A bucket fills, and a queue drains: only a queue has `maxDelayMs`. What a bucket lacks is to it what the backlog is to a queue. */
+type Plan = Rate & { readonly quota: number; readonly maxDelayMs?: number };
 
 function divisorAt({ unit, divisor }: Plan, cells: Cells, at: number): number {
   return divisorOf(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, unit * divisor);
@@ -110,145 +103,147 @@ function spanAt(plan: Plan, cells: Cells, at: number): number {
 }
 
 /** What a state lacks after its last charge, in its own parts. */
-function missingIn(plan: Plan, cells: Cells, at: number, kind: BucketKind): number {
+function missingIn(plan: Plan, cells: Cells, at: number): number {
   const level = cells[at + LEVEL] as number;
-  return kind === "queue" ? level : fullAt(plan, cells, at) - level;
+  return plan.maxDelayMs === undefined ? fullAt(plan, cells, at) - level : level;
 }
 
 /** When the state's own bucket is full, or its queue empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead. */
-export function endOf(plan: Plan, cells: Cells, at: number, nowMs: number, kind: BucketKind): number {
+export function endOf(plan: Plan, cells: Cells, at: number, nowMs: number): number {
   // No plan takes longer than ten years, or than this plan, to fill. So no stored number makes a key wait for longer.
   const longestMs = Math.max(plan.spanMs, longestDebtMs);
   if (cells[at + QUOTA] === 0 || takesAt(plan, cells, at, fullAt(plan, cells, at)) > longestMs) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
   if (time > nowMs && time - nowMs > spanAt(plan, cells, at)) return Number.NEGATIVE_INFINITY;
-  return time + takesAt(plan, cells, at, missingIn(plan, cells, at, kind));
+  return time + takesAt(plan, cells, at, missingIn(plan, cells, at));
 }
 
 /** What a state lacks at `nowMs`, in the plan's own parts, rounded up. */
-export function missingAt(plan: Plan, cells: Cells, at: number, nowMs: number, kind: BucketKind): number {
-  const level = converted(cells[at + LEVEL] as number, unitAt(plan, cells, at), plan.unit, kind);
+export function missingAt(plan: Plan, cells: Cells, at: number, nowMs: number): number {
+  const level = converted(plan, cells[at + LEVEL] as number, unitAt(plan, cells, at), plan.unit);
   const gained = Math.max(nowMs - (cells[at + TIME] as number), 0) * plan.flow;
   // A product above 2^53 is rounded, but then nothing is missing in any case.
-  return Math.max((kind === "queue" ? level : plan.full - level) - gained, 0);
+  return Math.max((plan.maxDelayMs === undefined ? plan.full - level : level) - gained, 0);
 }
 
 /** Levels are rounded down, and backlogs up. */
-function converted(parts: number, from: number, to: number, kind: BucketKind): number {
-  return kind === "bucket" || from === to ? rescale(parts, from, to) : -rescale(-parts, from, to);
+function converted({ maxDelayMs }: Plan, parts: number, from: number, to: number): number {
+  return maxDelayMs === undefined || from === to ? rescale(parts, from, to) : -rescale(-parts, from, to);
 }
 
 /**
  * Writes what is missing, in the plan's own parts, and the numbers of the plan that charges: the largest of each, or the plan's own if it
  * begins the state.
  */
-export function keep(plan: Plan, cells: Cells, at: number, missing: number, time: number, begins: boolean, kind: BucketKind): void {
+function keep(plan: Plan, cells: Cells, at: number, missing: number, time: number, begins: boolean): void {
   const amount = plan.flow * plan.divisor;
   if (begins || (cells[at + QUOTA] as number) < plan.quota) cells[at + QUOTA] = plan.quota;
   if (begins || (cells[at + AMOUNT] as number) < amount) cells[at + AMOUNT] = amount;
-  cells[at + LEVEL] = converted(kind === "queue" ? missing : plan.full - missing, plan.unit, unitAt(plan, cells, at), kind);
+  const level = plan.maxDelayMs === undefined ? plan.full - missing : missing;
+  cells[at + LEVEL] = converted(plan, level, plan.unit, unitAt(plan, cells, at));
   cells[at + TIME] = time;
 }
 
 /** Charges up to `change` units now, even into debt. Returns how many. The state has its own parts, so the change is the same for every plan. */
-export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, change: number, kind: BucketKind): number {
-  if (nowMs >= endOf(plan, cells, at, nowMs, kind)) keep(plan, cells, at, 0, nowMs, true, kind);
+export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, change: number): number {
+  if (nowMs >= endOf(plan, cells, at, nowMs)) keep(plan, cells, at, 0, nowMs, true);
   const unit = unitAt(plan, cells, at);
   const time = cells[at + TIME] as number;
   // What flows until now comes before the debt. Otherwise a faster plan could pay the debt with what a full bucket lost.
   const gained = nowMs > time ? rescale((nowMs - time) * plan.flow, plan.unit, unit) : 0;
-  const missing = Math.max(missingIn(plan, cells, at, kind) - gained, 0);
+  const missing = Math.max(missingIn(plan, cells, at) - gained, 0);
   const most = mostMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unit);
   const units = Math.max(Math.min(change, Math.floor((most - missing) / unit)), 0);
   if (units === 0) return 0;
   const charged = missing + units * unit;
-  cells[at + LEVEL] = kind === "queue" ? charged : fullAt(plan, cells, at) - charged;
+  cells[at + LEVEL] = plan.maxDelayMs === undefined ? fullAt(plan, cells, at) - charged : charged;
   cells[at + TIME] = Math.max(nowMs, time);
   return units;
 }
 
-/** The parts of this plan that arrive each millisecond at the fastest rate of the plans that charged the state. */
-function fastestFlow(plan: Plan, cells: Cells, at: number): number {
-  return Math.max(plan.flow, Math.ceil((cells[at + AMOUNT] as number) / plan.divisor));
-}
+/** In debt, the level of a bucket is negative. */
+type SmoothPolicy = PolicyBase & Plan;
 
-/** The policy of a smooth bucket. In debt, the level of the state is negative. */
-type SmoothPolicy = PolicyBase & Rate;
-
-function refund(policy: SmoothPolicy, cells: Cells, at: number, atMs: number, chargedAtMs: number, reserved: number, cost: number): number {
-  const { quota, unit } = policy;
-  const parts = unitAt(policy, cells, at);
-  const missing = missingAt(policy, cells, at, atMs, "bucket");
-  const due = given(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastestFlow(policy, cells, at));
-  const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
-  const back = Math.min(rescale(Math.min(due, missing), unit, parts), room);
-  if (back === 0) return 0;
-  (cells[at + LEVEL] as number) += back;
-  // A full bucket has no state.
-  if (endOf(policy, cells, at, atMs, "bucket") <= atMs) cells.fill(0, at, at + bucketCells.length);
-  return -back / parts;
-}
-
-/** The smooth token bucket and GCRA are one algorithm in two notations. */
+/** The smooth token bucket and GCRA are one algorithm in two notations. A leaky bucket decides as they do, and delays requests. */
 export const smoothBucket: Algorithm<SmoothPolicy> = {
   name: "smooth-bucket",
   parameters: ["quota", "unit", "flow", "divisor"],
-  cells: bucketCells,
-  recoveryMs,
+  cells: layout,
+  recoveryMs: ({ full, unit, flow }, units) => Math.ceil((full + units * unit) / flow),
 
-  size: () => bucketCells.length,
+  size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { quota, unit, flow, divisor, full, spanMs } = limit.policy;
+    const { quota, unit, flow, divisor, full, spanMs, maxDelayMs = Number.POSITIVE_INFINITY } = limit.policy;
+    const isQueue = limit.policy.maxDelayMs !== undefined;
     const time = cells[at + TIME] as number;
-    // If no other plan charges the key, the state ends when this plan's bucket is full.
+    // If no other plan charges the key, the state ends when this plan's bucket is full (or its queue empty).
     const own = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
-    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs, "bucket");
-    let level = full;
-    if (shared) level = full - missingAt(limit.policy, cells, at, nowMs, "bucket");
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    // It can exceed the quota of a plan: a larger plan has admitted more, or there is a debt.
+    let missing = 0;
+    if (shared) missing = missingAt(limit.policy, cells, at, nowMs);
     else if (own && time - nowMs <= spanMs) {
-      const kept = cells[at + LEVEL] as number;
-      const gained = nowMs > time ? (nowMs - time) * flow : 0;
-      // A product above 2^53 is rounded, but it fills the bucket in any case.
-      if (gained < full - kept) level = kept + gained;
+      const level = cells[at + LEVEL] as number;
+      missing = isQueue ? level : full - level;
+      // A product above 2^53 is rounded, but then nothing is missing in any case.
+      if (nowMs > time) missing = Math.max(missing - (nowMs - time) * flow, 0);
     }
-    const atMs = time > nowMs && (shared || level < full) ? time : nowMs;
-    const allowed = cost <= quota && cost * unit <= level;
+    const atMs = time > nowMs && (shared || missing > 0) ? time : nowMs;
+    // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead. The state may end before
+    // all that is missing has arrived at this plan's rate.
+    let leftMs = Math.ceil(missing / flow);
+    if (shared) leftMs = Math.min(leftMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+    const allowed = cost <= quota && cost * unit <= full - missing && leftMs <= maxDelayMs;
+    const delayMs = allowed && isQueue ? leftMs : 0;
     if (allowed && commit) {
-      level -= cost * unit;
+      missing += cost * unit;
+      leftMs = Math.ceil(missing / flow);
       if (shared) {
-        keep(limit.policy, cells, at, full - level, atMs, false, "bucket");
+        keep(limit.policy, cells, at, missing, atMs, false);
+        leftMs = Math.min(leftMs, endOf(limit.policy, cells, at, nowMs) - atMs);
       } else {
-        cells[at + LEVEL] = level;
+        cells[at + LEVEL] = isQueue ? missing : full - missing;
         cells[at + TIME] = atMs;
         cells[at + QUOTA] = quota;
         cells[at + AMOUNT] = flow * divisor;
       }
     }
-    let fullAtMs = nowMs;
-    if (level < full) {
-      fullAtMs = atMs + Math.ceil((full - level) / flow);
-      // The state may end before this plan's bucket would be full.
-      if (shared) fullAtMs = Math.min(fullAtMs, endOf(limit.policy, cells, at, nowMs, "bucket"));
-    }
-    const remaining = level < 0 ? 0 : Math.floor(level / unit);
+    const remaining = leftMs > maxDelayMs || missing > full ? 0 : Math.floor((full - missing) / unit);
+    const aheadMs = atMs - nowMs;
     let retryAfterMs = 0;
     if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
-    else if (cost > remaining) retryAfterMs = Math.min(atMs + Math.ceil((cost * unit - level) / flow), fullAtMs) - nowMs;
-    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs: fullAtMs - nowMs, delayMs: 0, atMs });
+    else if (cost > remaining) {
+      const roomMs = Math.min(Math.ceil((missing - (full - cost * unit)) / flow), leftMs);
+      retryAfterMs = aheadMs + Math.max(roomMs, leftMs - maxDelayMs, 0);
+    }
+    const resetAfterMs = missing === 0 ? 0 : aheadMs + leftMs;
+    return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    if (cost > reserved) return chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost), "bucket");
+    if (cost > reserved) return chargeIn(policy, cells, at, nowMs, changeOf(reserved, cost));
     const time = cells[at + TIME] as number;
     // A charge later than the last one belongs to a state that a clock jump has ended.
-    if (chargedAtMs > time || nowMs >= endOf(policy, cells, at, nowMs, "bucket")) return 0;
-    return refund(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
+    if (chargedAtMs > time || nowMs >= endOf(policy, cells, at, nowMs)) return 0;
+    const { quota, unit, flow, divisor } = policy;
+    const atMs = Math.max(nowMs, time);
+    const parts = unitAt(policy, cells, at);
+    // The fastest of the plans that charged the state may have refilled it.
+    const fastest = Math.max(flow, Math.ceil((cells[at + AMOUNT] as number) / divisor));
+    const due = given(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastest);
+    const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
+    const back = Math.min(rescale(Math.min(due, missingAt(policy, cells, at, atMs)), unit, parts), room);
+    if (back === 0) return 0;
+    (cells[at + LEVEL] as number) += back;
+    // A full bucket has no state.
+    if (endOf(policy, cells, at, atMs) <= atMs) cells.fill(0, at, at + layout.length);
+    return -back / parts;
   },
 
   view(policy, cells, at, nowMs) {
     const { full, unit, quota } = policy;
-    const missing = nowMs < endOf(policy, cells, at, nowMs, "bucket") ? missingAt(policy, cells, at, nowMs, "bucket") : 0;
+    const missing = nowMs < endOf(policy, cells, at, nowMs) ? missingAt(policy, cells, at, nowMs) : 0;
     return missing === 0 ? emptyView : { kind: "bucket", level: (full - missing) / unit, capacity: quota };
   },
 };

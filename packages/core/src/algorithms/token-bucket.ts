@@ -183,10 +183,9 @@ export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, Token
   make: tokenBucket,
   optionsOf: ({ capacity, refill, everyMs, style }) => ({ capacity, refill, every: durationText(everyMs), style }),
   share({ capacity, refill, everyMs, style }, part, processes) {
-    if (style === "smooth") return tokenBucket({ capacity: part(capacity), refill, every: durationText(everyMs * processes) });
+    if (style === "smooth") return { capacity: part(capacity), every: durationText(everyMs * processes) };
     // All tokens arrive at one moment, so each process gets fewer each time. If there is less than one for each, they arrive less often.
-    const every = durationText(everyMs * Math.ceil(processes / refill));
-    return tokenBucket({ capacity: part(capacity), refill: part(refill), every, style });
+    return { capacity: part(capacity), refill: part(refill), every: durationText(everyMs * Math.ceil(processes / refill)) };
   },
   describe: ({ capacity, refill, everyMs, style }) =>
     `${refill} every ${formatDuration(everyMs)}${style === "interval" ? " in steps" : ""} and ${capacity} at once`,

@@ -17,15 +17,13 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   readonly dataId: string | undefined;
   /** How long a decision waits for the store, in milliseconds; 0 if the store answers at once. */
   readonly timeoutMs: number;
-  /** The fallback store of `onStoreError`; undefined without one. A limit has its name there too. */
-  readonly fallback: Fallback | undefined;
+  /** The fallback store of `onStoreError`, by the identity of its data; undefined without one. A limit has its name there too. */
+  readonly fallback: { readonly scope: object } | undefined;
   /** Decides a request under its limits in one atomic step: all that allow are charged, or none is. A single one is decided as by `consume`. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
   settle(limit: Limit, key: string, charge: Charge, cost: number): Promised<number>;
   /** Records usage that has happened: see `Limiter.charge`. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M>;
-  /** Waits for a promise, at most `timeoutMs`. */
-  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
 }
 
 /** A guard, for the limiter or middleware that has made it. */
@@ -34,11 +32,6 @@ export interface OwnGuard<M extends Mode = Mode> extends Guard<M> {
   listen(): void;
   /** Stops the breaker's events, and gives back what was charged ahead. */
   close(): void;
-}
-
-export interface Fallback {
-  /** Identity of its data. */
-  readonly scope: object;
 }
 
 /**
@@ -101,10 +94,6 @@ export class DirectGuard implements OwnGuard<"sync"> {
 
   keyState(limit: Limit, key: string): Inspection {
     return this.#store.keyState(limit, key);
-  }
-
-  atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
-    return pending;
   }
 
   listen(): void {}

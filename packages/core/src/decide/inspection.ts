@@ -3,12 +3,10 @@ import { asOwn } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { blockCells, blockedDecision, blocksIn, keyBlockIn } from "./blocks.js";
 import type { Decision, Limit } from "./decision.js";
-import type { Inspection, Until } from "./store.js";
+import type { Inspection } from "./store.js";
 
 /** What a limiter knows of a key: its state under each policy, and its block and ban. */
-export interface KeyState {
-  /** The store's time, in milliseconds since the epoch. */
-  readonly atMs: number;
+export interface KeyState extends Pick<Inspection, "atMs" | "block" | "ban"> {
   /** The decision that a request of cost 1 would get under the first of the policies, as from `peek`. */
   readonly decision: Decision;
   /**
@@ -16,8 +14,6 @@ export interface KeyState {
    * so each of them shows that count as it sees it.
    */
   readonly states: readonly [PolicyState, ...PolicyState[]];
-  readonly block: Until | undefined;
-  readonly ban: Until | undefined;
 }
 
 /** The state of a key under one policy. */

@@ -84,10 +84,6 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
   unblock(name: string, key: string): Answer<void, M> {
     return this.#guard.unblock(name, key);
   }
-
-  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
-    return this.#guard.atMost(timeoutMs, pending);
-  }
 }
 
 const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });

@@ -27,12 +27,8 @@ export function timeOfAsking({ mode }: { readonly mode: Mode }): number {
 /** Emits the events of a decision under one limit, and of its request. */
 export function emitDecision(listener: EventListener, key: string, decision: Decision, askedMs: number): void {
   if (decision.allowed && !hearsAllowed(listener)) return;
-  listener(eventOf(key, decision, false, storeMsSince(askedMs)));
+  listener(eventOf(key, decision, false, askedMs === 0 ? 0 : steadyMs() - askedMs));
   emitRequest(listener, resultOf({ decision, shadow: false }) as RequestResult, decision, undefined);
-}
-
-function storeMsSince(askedMs: number): number {
-  return askedMs === 0 ? 0 : steadyMs() - askedMs;
 }
 
 /**
@@ -60,7 +56,7 @@ export function emitEach(
   askedMs: number,
 ): boolean {
   if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return false;
-  const storeMs = storeMsSince(askedMs);
+  const storeMs = askedMs === 0 ? 0 : steadyMs() - askedMs;
   for (let i = 0; i < checks.length; i++) {
     const decision = all[i] as Decision;
     const { key, shadow = false } = checks[i] as (typeof checks)[number];
@@ -80,6 +76,20 @@ export function emitDecided(
   const decision = decidingOf(checks, whole);
   const isShadow = whole.allowed && checks.every(({ shadow }) => shadow === true);
   emitRequest(listener, isShadow ? "allowed" : (resultOf({ decision, shadow: false }) as RequestResult), decision, request);
+}
+
+/** Emits the events of rules that did not count a request. Returns the names of those that reject it for its missing key. */
+export function emitNotCounted(
+  listener: EventListener | undefined,
+  rules: readonly { readonly name: string }[],
+  asked: readonly unknown[],
+): string[] {
+  rules.forEach(({ name }, i) => {
+    const rejected = asked[i] === "missing-key";
+    if (asked[i] === "exempt") listener?.({ type: "exempt", name });
+    else if (rejected || asked[i] === "no-key") listener?.({ type: "missing-key", name, rejected });
+  });
+  return rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
 }
 
 /** Emits the event of a request, unless an earlier middleware has said as much. */

@@ -117,11 +117,17 @@ export function tellAll<Event extends FloodgateEvent>(listeners: Iterable<(event
   for (const listener of new Set([...wrapped, ...observing])) listener(event);
 }
 
-/**
- * Reports a probable mistake to the observers, and to the listener, else on the console.
- * @param subject what the console logs once per process: the code, or the code of one rule.
- */
-export function emitWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
-  if (onEvent === undefined) warnOnce(code, message, subject);
-  activeListener(onEvent)?.({ type: "warning", code, message });
+/** Reports a probable mistake. @param name the rule or limiter that it is about: each mistake of each is reported once. Default: none. */
+export type Warn = (code: WarningCode, message: string, name?: string) => void;
+
+/** Makes the function that warns a limiter's or middleware's observers, and its listener, else the console, once per process. */
+export function warner(onEvent: EventListener | undefined): Warn {
+  const told = new Set<string>();
+  return (code, message, name = "") => {
+    const subject = `${code} ${name}`;
+    if (told.has(subject)) return;
+    told.add(subject);
+    if (onEvent === undefined) warnOnce(code, message, subject);
+    activeListener(onEvent)?.({ type: "warning", code, message });
+  };
 }

@@ -195,9 +195,8 @@ export class Breakers {
     const shardOf = this.#shardOf;
     if (shardOf === undefined) return this.#whole;
     if ("key" in checks) return this.#ofPart(shardOf(checks.key));
-    const parts = new Set(checks.map(({ key }) => shardOf(key)));
-    const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
-    return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
+    const breakers = [...new Set(checks.map(({ key }) => shardOf(key)))].map((part) => this.#ofPart(part));
+    return breakers.length === 1 ? (breakers[0] as Breaker) : new SeveralBreakers(breakers);
   }
 
   #ofPart(part: string): Breaker {
@@ -224,18 +223,17 @@ export class Breakers {
 
 /** A call to several parts of a store at once. It is made only if all their breakers admit it. */
 class SeveralBreakers implements Circuit {
-  readonly #breakers: ReadonlyMap<string, Breaker>;
+  readonly #breakers: readonly Breaker[];
   readonly #periods = new Map<Breaker, number>();
 
-  constructor(breakers: ReadonlyMap<string, Breaker>) {
+  constructor(breakers: readonly Breaker[]) {
     this.#breakers = breakers;
   }
 
   admits(timeoutMs: number): number {
-    const breakers = [...this.#breakers.values()];
     // A part is probed only if the others admit the call too.
-    if (breakers.some(({ refuses }) => refuses)) return 0;
-    for (const breaker of breakers) this.#periods.set(breaker, breaker.admits(timeoutMs));
+    if (this.#breakers.some(({ refuses }) => refuses)) return 0;
+    for (const breaker of this.#breakers) this.#periods.set(breaker, breaker.admits(timeoutMs));
     return 1;
   }
 
@@ -249,7 +247,8 @@ class SeveralBreakers implements Circuit {
 
   /** An error that names its part says nothing about the others. */
   failed(_period: number, error?: unknown): void {
-    const failed = this.#breakers.get(failedParts.get(error as object) ?? "");
+    const failedPart = failedParts.get(error as object);
+    const failed = this.#breakers.find(({ part }) => part === failedPart);
     for (const [breaker, period] of this.#periods) {
       if (failed === undefined || breaker === failed) breaker.failed(period, error);
     }

@@ -89,6 +89,22 @@ export class Deadlines {
     return true;
   }
 
+  /** Waits for a promise for at most `timeoutMs`, then rejects with the error that `expired` makes. */
+  atMost<T>(timeoutMs: number, pending: PromiseLike<T>, expired: () => unknown): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const deadlineMs = unblockedMs() + timeoutMs;
+      const waiter = { deadlineMs, latestMs: latestMs(timeoutMs), place: -1, expire: () => reject(expired()) };
+      this.add(waiter);
+      const settle =
+        <V>(how: (value: V) => void) =>
+        (value: V) => {
+          this.delete(waiter);
+          how(value);
+        };
+      pending.then(settle(resolve), settle(reject));
+    });
+  }
+
   /** Lowers the bounds to the deadlines of a waiter. Returns whether its running deadline is the first. */
   #bound({ deadlineMs, latestMs }: Waiter): boolean {
     if (latestMs < this.#latestMs) this.#latestMs = latestMs;

@@ -20,8 +20,8 @@ import { activeListener, listenerOf } from "../events/listeners.js";
 import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
-import { type Breakers, breakersOf, type Circuit } from "./breaker.js";
-import { Deadlines, latestMs, msUntil, unblockedMs } from "./deadlines.js";
+import { type Breakers, breakersOf } from "./breaker.js";
+import { Deadlines, msUntil, unblockedMs } from "./deadlines.js";
 import { type DeadlineStore, type FallbackStore, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
 
 /** A store in this process that decides while the main store is down. */
@@ -101,12 +101,12 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   }
 
   consume(limit: Limit, key: string, cost: number): Decided<Decision, M> {
-    return this.#call(consuming, { limit, key, cost });
+    return this.#call(consuming, { limit, key, cost }) as Decided<Decision, M>;
   }
 
   decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
     const first = checks[0] as Check;
-    if (checks.length > 1 || first.dryRun === true) return this.#call(deciding, checks);
+    if (checks.length > 1 || first.dryRun === true) return this.#call(deciding, checks) as Decided<CombinedDecision, M>;
     return andThen<Decision, CombinedDecision>(this.#call(consuming, first), (decision) => ({
       allowed: decision.allowed || first.shadow === true,
       decision,
@@ -115,7 +115,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   }
 
   peek(limit: Limit, key: string): Decided<Decision, M> {
-    return this.#call(peeking, { limit, key, cost: 1 });
+    return this.#call(peeking, { limit, key, cost: 1 }) as Decided<Decision, M>;
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
@@ -124,7 +124,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
 
   /** Asks the store as a decision does: with the breaker, after a hand-over, and with the fallback if it fails. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M> {
-    return this.#call(charging, { limit, key, cost });
+    return this.#call(charging, { limit, key, cost }) as Decided<number, M>;
   }
 
   renew(limit: Limit, key: string, charge: Charge): Decided<Decision | undefined, M> {
@@ -155,81 +155,56 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   }
 
   /** Makes a call if the breaker admits it. If the store fails, the fallback answers. */
-  #call<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Decided<Result, M> {
+  #call<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Result> {
     const circuit = this.#breakers.of(of);
     const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#fallBack(call, of) as Decided<Result, M>;
+    if (period === 0) return this.#fallBack(call, of);
+    const failed = (error: unknown): Result => {
+      activeListener(this.#onEvent)?.({ type: "store-error", error });
+      const code = error instanceof FloodgateError ? error.code : undefined;
+      // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
+      if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
+      else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
+      return this.#fallBack(call, of);
+    };
+    const finished = (made: Made, isCached = false): Result => {
+      if (!call.isAnswer(made)) {
+        const message = `The store answered ${shown(made)}, which is not a decision. Run the suite of @floodgate/conformance on it.`;
+        return failed(new FloodgateError("FLOODGATE_STORE_FAULT", message));
+      }
+      if (isCached) circuit.unused(period);
+      else circuit.succeeded(period);
+      return call.finish(made, of, this);
+    };
     let answer: Promised<Made>;
     try {
       answer = this.#fallbackStore.hasUnreported
         ? this.#askAfterHandOver(call, of)
         : this.#inTime(call.ask(this.#store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
-      return this.#fail(call, of, circuit, period, error) as Decided<Result, M>;
+      return failed(error);
     }
-    const result = isPromise(answer)
-      ? answer.then(
-          (made) => this.#finish(call, of, circuit, period, made, false),
-          (error) => this.#fail(call, of, circuit, period, error),
-        )
-      : this.#finish(call, of, circuit, period, answer, this.#store.answersFromCache === true);
-    return result as Decided<Result, M>;
-  }
-
-  #finish<Of extends Checks, Made, Result>(
-    call: StoreCall<Of, Made, Result>,
-    of: Of,
-    circuit: Circuit,
-    period: number,
-    made: Made,
-    isCached: boolean,
-  ): Result {
-    if (!call.isAnswer(made)) {
-      const message = `The store answered ${shown(made)}, which is not a decision. Run the suite of @floodgate/conformance on it.`;
-      return this.#fail(call, of, circuit, period, new FloodgateError("FLOODGATE_STORE_FAULT", message));
-    }
-    if (isCached) circuit.unused(period);
-    else circuit.succeeded(period);
-    return call.finish(made, of, this);
-  }
-
-  #fail<Of extends Checks, Made, Result>(
-    call: StoreCall<Of, Made, Result>,
-    of: Of,
-    circuit: Circuit,
-    period: number,
-    error: unknown,
-  ): Result {
-    activeListener(this.#onEvent)?.({ type: "store-error", error });
-    const code = error instanceof FloodgateError ? error.code : undefined;
-    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
-    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
-    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
-    return this.#fallBack(call, of);
+    return isPromise(answer) ? answer.then(finished, failed) : finished(answer, this.#store.answersFromCache === true);
   }
 
   /** Reports the usage of these keys first. Both calls have one timeout. */
   #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Made> {
     const deadlineMs = unblockedMs() + this.timeoutMs;
     const handOver = this.#fallbackStore.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
-    return andThen<void, Made>(this.#bounded(handOver), () => {
-      const leftMs = msUntil(deadlineMs);
-      return this.#inTime(call.ask(this.#store, of, leftMs), leftMs);
-    });
+    return andThen<void, Made>(this.#bounded(handOver), () => this.#until(deadlineMs, (leftMs) => call.ask(this.#store, of, leftMs)));
   }
 
   /** The store, with one deadline for all calls. */
   #withDeadline(deadlineMs: number): DeadlineStore {
     return {
-      consume: (limit, key, cost) => {
-        const leftMs = msUntil(deadlineMs);
-        return this.#inTime(this.#store.consume(limit, key, cost, leftMs), leftMs);
-      },
-      settle: (limit, key, charge, cost) => {
-        const leftMs = msUntil(deadlineMs);
-        return this.#inTime(this.#store.settle(limit, key, charge, cost, leftMs), leftMs);
-      },
+      consume: (limit, key, cost) => this.#until(deadlineMs, (leftMs) => this.#store.consume(limit, key, cost, leftMs)),
+      settle: (limit, key, charge, cost) => this.#until(deadlineMs, (leftMs) => this.#store.settle(limit, key, charge, cost, leftMs)),
     };
+  }
+
+  #until<A>(deadlineMs: number, ask: (leftMs: number) => A): A {
+    const leftMs = msUntil(deadlineMs);
+    return this.#inTime(ask(leftMs), leftMs);
   }
 
   /** Bounds the answer of a store that keeps no deadlines. */
@@ -239,28 +214,10 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
 
   /** Bounds an answer, such as a shared hand-over, by our timeout. */
   #bounded<T>(answer: Promised<T>, timeoutMs = this.timeoutMs): Promised<T> {
-    return isPromise(answer) ? this.atMost(timeoutMs, answer) : answer;
-  }
-
-  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const waiter = {
-        deadlineMs: unblockedMs() + timeoutMs,
-        latestMs: latestMs(timeoutMs),
-        place: -1,
-        expire: () => {
-          const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
-          reject(new FloodgateError("FLOODGATE_STORE_TIMEOUT", message));
-        },
-      };
-      this.#deadlines.add(waiter);
-      const settle =
-        <V>(how: (value: V) => void) =>
-        (value: V) => {
-          this.#deadlines.delete(waiter);
-          how(value);
-        };
-      pending.then(settle(resolve), settle(reject));
+    if (!isPromise(answer)) return answer;
+    return this.#deadlines.atMost(timeoutMs, answer, () => {
+      const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
+      return new FloodgateError("FLOODGATE_STORE_TIMEOUT", message);
     });
   }
 

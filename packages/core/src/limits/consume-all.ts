@@ -2,6 +2,7 @@ import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { emitDecided, emitEach, timeOfAsking } from "../events/decision-events.js";
+import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
@@ -36,7 +37,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const first = (checks as readonly [LimiterCheck<M>])[0].limiter;
   const scope = scopeOf(first.store);
   const list: Check[] = [];
-  let listens = false;
+  const listeners: (EventListener | undefined)[] = [];
   let hasZero = false;
   for (const { limiter, key, cost, hold } of checks) {
     if (scopeOf(limiter.store) !== scope) {
@@ -56,13 +57,13 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     const limit = named.holding(hold, "consumeAll");
     list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost) });
     if (isZero(limit)) hasZero = true;
-    if (activeListener(named.onEvent) !== undefined) listens = true;
+    listeners.push(activeListener(named.onEvent));
   }
   const { guard } = first as NamedLimiter<M>;
+  const listens = listeners.some((listener) => listener !== undefined);
   const askedMs = listens ? timeOfAsking(guard) : 0;
   const deciding = hasZero ? new ZeroLimits(guard).decide(list) : guard.decide(list);
   if (!listens) return promisedBy<CombinedDecision, M>(guard.mode, deciding);
-  const listeners = checks.map(({ limiter }) => activeListener((limiter as NamedLimiter<M>).onEvent));
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
     listeners.forEach((listener, i) => {

@@ -3,7 +3,7 @@ import { checkLease, checkName, createLimit } from "../decide/decision.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
-import { emitWarning, listenerOf } from "../events/listeners.js";
+import { listenerOf, warner } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames, guardStore } from "../failure/store-guard.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { shown } from "../support/errors.js";
@@ -77,11 +77,9 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     keyText: keyTextOf(name, onEvent),
   };
   const client = { guard: isZero(limit) ? new ZeroLimits(guard) : guard, onEvent, receipts };
-  let isOpen = true;
   const limiter: Limiter<M> = new NamedLimiter(store, client, counted, () => {
     openLimiters.delete(limiter);
-    if (isOpen) giveNameBack();
-    isOpen = false;
+    giveNameBack();
     guard.close();
   });
   openLimiters.add(limiter);
@@ -106,12 +104,8 @@ function keyTextOf(name: string, onEvent: EventListener | undefined): (key: Limi
       const address = [key].flat().find(isClientIpv6);
       if (address !== undefined) {
         looksLeft = 0;
-        emitWarning(
-          onEvent,
-          "FLOODGATE_KEY_PER_ADDRESS",
-          `The limiter ${shown(name)} was given the IPv6 address ${shown(address)} as a key. One client has 2^64 addresses or more, so this limits nobody. Write limiter.consume(clientKey(ip)): that is the client's network.`,
-          `FLOODGATE_KEY_PER_ADDRESS ${name}`,
-        );
+        const message = `The limiter ${shown(name)} was given the IPv6 address ${shown(address)} as a key. One client has 2^64 addresses or more, so this limits nobody. Write limiter.consume(clientKey(ip)): that is the client's network.`;
+        warner(onEvent)("FLOODGATE_KEY_PER_ADDRESS", message, name);
       }
     }
     return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);

@@ -139,17 +139,10 @@ export function wholeText(key: unknown, depth = 0): string {
 
 /** Tuples, hashes, digests and keyless clients begin with "(", "\\", "secret:" or "missing-key-ip:", so such strings are escaped. */
 function escaped(key: string): string {
-  switch (key.charCodeAt(0)) {
-    case 0x28: // (
-    case 0x5c: // \
-      return `\\${key}`;
-    case 0x73: // s
-      return key.startsWith(secretPrefix) ? `\\${key}` : key;
-    case 0x6d: // m
-      return key.startsWith(missingKeyPrefix) ? `\\${key}` : key;
-    default:
-      return key;
-  }
+  const first = key[0];
+  // Most keys begin with another character, so the prefixes are rarely compared.
+  const isMark = first === "(" || first === "\\" || (first === "s" && key.startsWith(secretPrefix));
+  return isMark || (first === "m" && key.startsWith(missingKeyPrefix)) ? `\\${key}` : key;
 }
 
 /** Hashes a long part before escaping its commas, because escaping would take longer than hashing. */

@@ -331,10 +331,8 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   unblock(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
     const change = this.#keyChange("unblock", key, options);
-    return andThen<void, void>(this.guard.unblock(this.name, change.key), () => this.#emit({ type: "unblocked", ...change })) as Answer<
-      void,
-      M
-    >;
+    const unblocked = this.guard.unblock(this.name, change.key);
+    return andThen<void, void>(unblocked, () => this.#emit({ type: "unblocked", ...change })) as Answer<void, M>;
   }
 
   #keyChange(

@@ -40,7 +40,7 @@ export function checkNames(where: string, guard: Guard, claims: readonly Claim[]
 }
 
 /**
- * Claims names, all or none. Returns a function that releases them.
+ * Claims names, all or none. Returns a function that releases them, once.
  * @param guard if it has a fallback, the names are claimed there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another owner.
  */
@@ -51,7 +51,7 @@ export function claimNames(where: string, guard: Guard, claims: readonly Claim[]
     getOrMake(namesOf(scope), name, () => ({ owner, users: 0 })).users++;
   }
   return () => {
-    for (const { scope, name } of all) {
+    for (const { scope, name } of all.splice(0)) {
       const known = namesOf(scope).get(name);
       if (known !== undefined && --known.users === 0) namesOf(scope).delete(name);
     }

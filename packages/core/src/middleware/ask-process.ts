@@ -52,13 +52,14 @@ class AskedContext extends RequestContext<AskedRequest> {
   }
 }
 
+/** The names that a rule counts by; none if its key is a function. */
+function keyNames({ options: { key = "ip" } }: CompiledRule<AskedRequest>): string[] {
+  return typeof key === "function" ? [] : ([key].flat() as string[]).map((part) => parseKeyName(part).name);
+}
+
 /** The names of a rule's keys that the app defines. */
-function ownKeys({ name, options: { key = "ip" } }: CompiledRule<AskedRequest>): string[] {
-  if (typeof key === "function") return [name];
-  return [key]
-    .flat()
-    .map((part) => parseKeyName(part as string).name)
-    .filter((part) => !isBuiltInKey(part));
+function ownKeys(rule: CompiledRule<AskedRequest>): string[] {
+  return typeof rule.options.key === "function" ? [rule.name] : keyNames(rule).filter((name) => !isBuiltInKey(name));
 }
 
 /**
@@ -71,10 +72,7 @@ export async function askProcess(request: AskedRequest): Promise<Reason[]> {
     return explainRules(rules, (rule) => new AskedContext(request, limit, rule)).then((explanations) =>
       reasonsOf(
         explanations,
-        (explanation) => {
-          const { options } = explanation.rule;
-          return whyNot(options as PlainRule, explanation, () => hintOf(explanation.rule));
-        },
+        (explanation) => whyNot(explanation.rule.options as PlainRule, explanation, () => hintOf(explanation.rule)),
         ({ limit, key }) => client.guard.peek(limit, key),
       ),
     );
@@ -83,8 +81,6 @@ export async function askProcess(request: AskedRequest): Promise<Reason[]> {
 }
 
 function hintOf(rule: CompiledRule<AskedRequest>): string {
-  const { key = "ip" } = rule.options;
-  const parts = typeof key === "function" ? [] : ([key].flat() as string[]).map((part) => parseKeyName(part).name);
-  const given = [...parts.filter((part) => part === "ip" || part.startsWith("header:")), ...ownKeys(rule).map((name) => `the key ${name}`)];
-  return `give ${given.join(" and ") || "a route"}`;
+  const known = keyNames(rule).filter((name) => name === "ip" || name.startsWith("header:"));
+  return `give ${[...known, ...ownKeys(rule).map((name) => `the key ${name}`)].join(" and ") || "a route"}`;
 }

@@ -1,10 +1,10 @@
 import type { CombinedDecision } from "../decide/decision.js";
 import type { OwnGuard } from "../decide/guard.js";
-import { checkStore, type Store, scopeOf } from "../decide/store.js";
+import { checkStore, type Store } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
-import { emitDecisions, emitRequest, timeOfAsking } from "../events/decision-events.js";
+import { emitDecisions, emitNotCounted, emitRequest, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
-import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
+import { activeListener, listenerOf, type Warn } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
 import type { Limiter, StoreClient } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
@@ -12,10 +12,8 @@ import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { ambiguousPath } from "../responses/body.js";
-import type { Header } from "../responses/headers.js";
 import { HeldRequests } from "../responses/held-requests.js";
-import { left, type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
+import { ambiguous, left, type Outcome, Responder, type Shown, unlimited, withHeader } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
@@ -23,7 +21,7 @@ import { type RuleSource, ruleContext } from "../rules/rule.js";
 import { FloodgateError, reasonOf, throwFault } from "../support/errors.js";
 import { WeakList } from "../support/maps.js";
 import { yesOrNo } from "../support/options.js";
-import { abandon, isPromise, type Promised } from "../support/promises.js";
+import { abandon, andThen, type Promised } from "../support/promises.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import { SetupObserver } from "./setup-observer.js";
 
@@ -50,9 +48,11 @@ export class RateLimit<Req> {
   readonly #rules: ActiveRules<Req>;
   readonly #responder: Responder<Req>;
   readonly #skip: RateLimitOptions<Req>["skip"];
+  readonly #warn: Warn;
+  /** Where the rules come from, if they may change. */
+  readonly source: RuleSource | undefined;
   /** Looks for mistakes of set-up in the first requests. Undefined once it has seen enough. */
   #observer: SetupObserver<Req> | undefined;
-  #hasWarnedOfFault = false;
 
   /**
    * @param own the adapter's own options, which the adapter checks.
@@ -76,12 +76,13 @@ export class RateLimit<Req> {
       options.store === undefined ? defaultStore(options.onEvent && { onEvent: options.onEvent }) : checkStore(where, options.store);
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts: Receipts.of(where, options) };
     this.#responder = new Responder(where, options, this.#client);
-    this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader, onEvent), this.store, this.#client);
+    const context = ruleContext(where, options, reader, onEvent);
+    this.#warn = context.warn;
+    this.#rules = new ActiveRules(where, options, context, this.store, this.#client);
+    this.source = this.#rules.source;
     this.#client.guard.listen();
     openMiddlewares.add(this);
-    const { ipv6Prefix } = this.settings;
-    const looks = { reader, checksProxy: options.clientIp === undefined, ipv6Prefix, scope: scopeOf(this.store), onEvent };
-    this.#observer = new SetupObserver(this, looks, (observer) => {
+    this.#observer = new SetupObserver(this, options.clientIp === undefined, context.warn, (observer) => {
       this.#observer = observer;
     });
   }
@@ -91,14 +92,13 @@ export class RateLimit<Req> {
     return this.#rules.current;
   }
 
-  /** Where the rules come from, if they may change. */
-  get source(): RuleSource | undefined {
-    return this.#rules.source;
-  }
-
   /** The listener that an event of this middleware is for; undefined if nobody listens. */
   get listener(): EventListener | undefined {
     return activeListener(this.#client.onEvent);
+  }
+
+  get #requestListener(): EventListener | undefined {
+    return this.settings.reader.decisionEvents === false ? undefined : this.listener;
   }
 
   /** The limiters of all rules in force, by name. */
@@ -127,11 +127,16 @@ export class RateLimit<Req> {
     try {
       const context = new RequestContext(request, this, this.settings);
       this.#observer?.sees(context, this.#rules.current.rules);
-      const outcome = this.#skip === undefined ? this.#ask(context) : this.#askUnlessSkipped(this.#skip, context);
+      const outcome =
+        this.#skip === undefined
+          ? this.#ask(context)
+          : andThen<unknown, Outcome>(this.#skip(request), (skips) =>
+              yesOrNo(this.#where, "skip", skips, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context),
+            );
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
-      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withExtra(outcome, context.extraHeader);
+      if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withHeader(outcome, context.extraHeader);
       return outcome.then(
-        (later) => (context.extraHeader === undefined ? later : withExtra(later, context.extraHeader)),
+        (later) => (context.extraHeader === undefined ? later : withHeader(later, context.extraHeader)),
         (fault) => this.fault(fault, request),
       );
     } catch (fault) {
@@ -144,13 +149,6 @@ export class RateLimit<Req> {
     return new RequestContext(request, this, this.settings);
   }
 
-  #askUnlessSkipped(skip: NonNullable<RateLimitOptions<Req>["skip"]>, context: RequestContext<Req>): Promised<Outcome> {
-    const skips = skip(context.request);
-    const unlessSkipped = (answer: unknown): Promised<Outcome> =>
-      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context);
-    return isPromise(skips) ? skips.then(unlessSkipped) : unlessSkipped(skips);
-  }
-
   #ask(context: RequestContext<Req>): Promised<Outcome> {
     const version = this.#rules.current;
     const { index, http, mayRejectPath } = version.rules;
@@ -159,7 +157,7 @@ export class RateLimit<Req> {
     const rejecting = mayRejectPath ? rules.find(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath) : undefined;
     if (rejecting !== undefined && isAmbiguous(this.settings.reader.path(context.request))) {
       emitRequest(this.#requestListener, "ambiguous-path", rejecting.name, context);
-      return rejection(400, ambiguousPath);
+      return ambiguous;
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
     const asked = new Array<Promised<Asked<Req>>>(rules.length);
@@ -193,7 +191,7 @@ export class RateLimit<Req> {
     for (const answer of asked) {
       if (typeof answer !== "string") continue;
       checks = asked.filter((other) => typeof other !== "string");
-      const keyless = this.#emitNotCounted(rules, asked);
+      const keyless = emitNotCounted(this.listener, rules, asked);
       if (keyless.length === 0) break;
       emitRequest(this.#requestListener, "missing-key", keyless[0], context);
       return this.#responder.rejectKeyless(keyless);
@@ -216,19 +214,6 @@ export class RateLimit<Req> {
       : this.#report(context, checks, combined, shown);
   }
 
-  /** Emits the events of rules that did not count a request. Returns the names of those that reject it for its missing key. */
-  #emitNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): string[] {
-    const { listener } = this;
-    const keyless: string[] = [];
-    rules.forEach(({ name }, i) => {
-      const rejected = asked[i] === "missing-key";
-      if (asked[i] === "exempt") listener?.({ type: "exempt", name });
-      else if (rejected || asked[i] === "no-key") listener?.({ type: "missing-key", name, rejected });
-      if (rejected) keyless.push(name);
-    });
-    return keyless;
-  }
-
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
     context.decision = combined.decision;
     // A listener that was added while the store was asked gets the events of later requests.
@@ -242,10 +227,6 @@ export class RateLimit<Req> {
     return unlimited;
   }
 
-  get #requestListener(): EventListener | undefined {
-    return this.settings.reader.decisionEvents === false ? undefined : this.listener;
-  }
-
   /**
    * What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode, or the client has left and its address
    * with it: nobody receives the answer.
@@ -255,13 +236,8 @@ export class RateLimit<Req> {
       const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
       return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
     }
-    if (!this.#hasWarnedOfFault) {
-      this.#hasWarnedOfFault = true;
-      const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
-      emitWarning(this.#client.onEvent, "FLOODGATE_SHADOW_RULE_FAILS", message);
-    }
+    const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
+    this.#warn("FLOODGATE_SHADOW_RULE_FAILS", message);
     return unlimited;
   }
 }
-
-const withExtra = (outcome: Outcome, header: Header): Outcome => ({ ...outcome, headers: [...outcome.headers, header] });

@@ -29,10 +29,8 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   readonly app: RouteLimit<Req, Options> | undefined;
   readonly #where: string;
   readonly #options: Options;
-  readonly #words: readonly string[];
-  readonly #reader: RequestReader<Req>;
-  readonly #store: DefaultStore;
   readonly #check: (where: string, options: Options) => void;
+  readonly #make: (where: string, options: Options) => RateLimit<Req>;
   readonly #all = new Set<RateLimit<Req>>();
 
   /**
@@ -50,13 +48,14 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   ) {
     this.#where = where;
     this.#options = options;
-    this.#words = [...own, "global"];
-    this.#reader = reader;
-    this.#check = check;
+    const words = [...own, "global"];
+    this.#check = (where, options) => {
+      checkRateLimitOptions(where, options, words);
+      check(where, options);
+    };
     let store: Store | undefined;
-    this.#store = (options) => (store ??= defaultStore(options));
-    checkRateLimitOptions(where, options, this.#words);
-    check(where, options);
+    this.#make = (where, options) => new RateLimit(where, options, words, reader, (given) => (store ??= defaultStore(given)));
+    this.#check(where, options);
     if (options.global === undefined || yesOrNo(where, "global", options.global, "false")) this.app = this.#add(where, options);
   }
 
@@ -78,7 +77,6 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
    */
   of(own: Partial<Options>, route: string): RouteLimit<Req, Options> {
     const where = `${this.#where} (${route})`;
-    checkRateLimitOptions(where, own as Options, this.#words);
     this.#check(where, own as Options);
     const base: Partial<Options> = { ...this.#options };
     const replaced = own.rules !== undefined ? ["name", ...limitWords] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
@@ -93,7 +91,7 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   }
 
   #add(where: string, options: Options): RouteLimit<Req, Options> {
-    const limit = new RateLimit(where, options, this.#words, this.#reader, this.#store);
+    const limit = this.#make(where, options);
     this.#all.add(limit);
     return { limit, options };
   }

@@ -1,8 +1,9 @@
 import type { Check } from "../decide/decision.js";
-import type { EventListener } from "../events/events.js";
-import { emitWarning } from "../events/listeners.js";
+import { type Store, scopeOf } from "../decide/store.js";
+import type { Warn } from "../events/listeners.js";
 import { decodeKey } from "../limits/key.js";
 import { isWholeIpv6, type RequestContext } from "../requests/request-context.js";
+import type { RequestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import type { CompiledRules } from "../rules/compile.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -26,40 +27,42 @@ const usedStores = new WeakSet<object>();
 
 type Seen = Pick<RequestContext, "previous" | "rules">;
 
-interface Looks<Req> {
-  readonly reader: RequestReader<Req>;
-  /** Whether to look at the framework's proxy setting: without the option `clientIp`. */
-  readonly checksProxy: boolean;
-  readonly ipv6Prefix: number;
-  readonly scope: object;
-  readonly onEvent: EventListener | undefined;
-}
-
 /**
  * Looks for mistakes of set-up that only requests show: a middleware that is mounted twice or made for each request, a wrong proxy setting,
  * and keys that count each address of a client. It takes itself off after the first requests, and comes back if another middleware asks.
  */
 export class SetupObserver<Req> {
-  readonly #looks: Looks<Req>;
+  readonly #settings: RequestSettings<Req>;
+  readonly #scope: object;
+  readonly #checksProxy: boolean;
+  readonly #warn: Warn;
   readonly #attach: (observer: SetupObserver<Req> | undefined) => void;
-  readonly #proxyCheck: ProxyCheck<Req> | undefined;
   /** `"new"` until the end of the run of the event loop that made the middleware. If a request comes in that run: its app's, until the next. */
   #madePerRequest: MadePerRequest | "new" | undefined;
   #requestsLeft = mostRequests;
-  readonly #warnedKeys = new Set<string>();
   /** The number of requests whose checks are still to be kept. */
   #keepsLeft = 0;
   readonly #kept = new WeakMap<Seen, readonly Check[]>();
   #comparesLeft = mostRequests;
 
-  /** @param attach puts an observer on the middleware, or takes it off. */
-  constructor(middleware: object, looks: Looks<Req>, attach: (observer: SetupObserver<Req> | undefined) => void) {
-    this.#looks = looks;
+  /**
+   * @param checksProxy whether to look at the framework's proxy setting: without the option `clientIp`.
+   * @param attach puts an observer on the middleware, or takes it off.
+   */
+  constructor(
+    middleware: { readonly settings: RequestSettings<Req>; readonly store: Store },
+    checksProxy: boolean,
+    warn: Warn,
+    attach: (observer: SetupObserver<Req> | undefined) => void,
+  ) {
+    this.#settings = middleware.settings;
+    this.#scope = scopeOf(middleware.store);
+    this.#checksProxy = checksProxy;
+    this.#warn = warn;
     this.#attach = attach;
     observers.set(middleware, this);
-    if (looks.checksProxy) this.#proxyCheck = new ProxyCheck(looks.reader, looks.onEvent);
-    if (usedStores.has(looks.scope)) return;
-    usedStores.add(looks.scope);
+    if (usedStores.has(this.#scope)) return;
+    usedStores.add(this.#scope);
     this.#madePerRequest = "new";
     queueMicrotask(() => {
       if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
@@ -73,23 +76,22 @@ export class SetupObserver<Req> {
   sees(context: RequestContext<Req>, { readAddress, needAddress }: CompiledRules<Req>): void {
     if (this.#madePerRequest !== undefined) this.#noticeFirst(context);
     // A shadow rule warns when it reads the address.
-    if (readAddress) this.#proxyCheck?.look(context.request, needAddress);
+    if (readAddress && this.#checksProxy) lookAtProxy(this.#settings.reader, this.#warn, context.request, needAddress);
     if (this.#requestsLeft > 0) this.#requestsLeft--;
     else if (this.#keepsLeft === 0) this.#attach(undefined);
   }
 
   counts(context: RequestContext<Req>, checks: readonly Check[]): void {
-    const { onEvent } = this.#looks;
     const first = checks[0] as Check;
-    if (this.#madePerRequest instanceof MadePerRequest) this.#madePerRequest.add(first.key, first.limit.name, onEvent);
+    if (this.#madePerRequest instanceof MadePerRequest) this.#madePerRequest.add(first.key, first.limit.name, this.#warn);
     this.#findTwice(context, checks);
-    if (this.#looks.ipv6Prefix < 128) for (const { key, limit } of checks) this.#lookAtKey(context, key, limit.name);
+    if (this.#settings.ipv6Prefix < 128) for (const { key, limit } of checks) this.#lookAtKey(context, key, limit.name);
   }
 
   #noticeFirst(context: RequestContext<Req>): void {
     const made = this.#madePerRequest;
     if (made === "new") {
-      const app = this.#looks.reader.app?.(context.request);
+      const app = this.#settings.reader.app?.(context.request);
       this.#madePerRequest = app === undefined ? undefined : getOrMake(suspects, app, () => new MadePerRequest());
     } else if (made !== undefined && context.previousHere === undefined) {
       made.clear();
@@ -109,16 +111,14 @@ export class SetupObserver<Req> {
     }
     if (context.previous === undefined || this.#comparesLeft === 0) return;
     this.#comparesLeft--;
-    const { scope, onEvent } = this.#looks;
     for (let seen: RequestContext | undefined = context.previous; seen !== undefined; seen = seen.previous) {
       const other = observers.get(seen.by);
-      if (other === undefined || other === this || other.#looks.scope !== scope) continue;
+      if (other === undefined || other === this || other.#scope !== this.#scope) continue;
       const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
       if (twice === undefined) continue;
       this.#comparesLeft = 0;
-      const name = shown(twice.limit.name);
-      const message = `Two middlewares with the name ${name} and the same store count one request twice. Mount one of them only, or give each its own name.`;
-      emitWarning(onEvent, "FLOODGATE_COUNTED_TWICE", message, `FLOODGATE_COUNTED_TWICE ${name}`);
+      const message = `Two middlewares with the name ${shown(twice.limit.name)} and the same store count one request twice. Mount one of them only, or give each its own name.`;
+      this.#warn("FLOODGATE_COUNTED_TWICE", message, twice.limit.name);
       return;
     }
   }
@@ -134,17 +134,12 @@ export class SetupObserver<Req> {
   }
 
   #lookAtKey(context: RequestContext<Req>, text: string, name: string): void {
-    if (!text.includes(":") || this.#warnedKeys.has(name)) return;
+    if (!text.includes(":")) return;
     const key = decodeKey(text);
     const isAddress = (part: unknown): boolean => typeof part === "string" && part.includes(":") && isWholeIpv6(context, part);
     if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
-    this.#warnedKeys.add(name);
-    emitWarning(
-      this.#looks.onEvent,
-      "FLOODGATE_KEY_PER_ADDRESS",
-      `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
-      `FLOODGATE_KEY_PER_ADDRESS ${name}`,
-    );
+    const message = `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`;
+    this.#warn("FLOODGATE_KEY_PER_ADDRESS", message, name);
   }
 }
 
@@ -162,7 +157,7 @@ class MadePerRequest {
   readonly #suspects = new Map<string, number>();
   #hasWarned = false;
 
-  add(key: string, name: string, onEvent: EventListener | undefined): void {
+  add(key: string, name: string, warn: Warn): void {
     if (this.#hasWarned) return;
     const count = (this.#suspects.get(key) ?? 0) + 1;
     if (this.#suspects.size >= maxKeys) this.#suspects.clear();
@@ -170,8 +165,7 @@ class MadePerRequest {
     if (count < minSuspects) return;
     this.#hasWarned = true;
     this.#suspects.clear();
-    emitWarning(
-      onEvent,
+    warn(
       "FLOODGATE_MADE_PER_REQUEST",
       `rateLimit is called anew for each request (limit "${name}"), and each middleware counts for itself, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,
     );
@@ -183,46 +177,33 @@ class MadePerRequest {
   }
 }
 
-type AddressReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
-
 /**
  * Checks the framework's proxy setting on the first requests, whatever the rules count by. It finds a setting that lets clients forge
  * their address, and a proxy that the framework does not know, so that all its clients share one limit.
+ * @param throws whether to throw `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it in any case, once.
  */
-export class ProxyCheck<Req> {
-  readonly #reader: AddressReader<Req>;
-  readonly #onEvent: EventListener | undefined;
-  #isDone = false;
-
-  constructor(reader: AddressReader<Req>, onEvent: EventListener | undefined) {
-    this.#reader = reader;
-    this.#onEvent = onEvent;
+export function lookAtProxy<Req>(
+  reader: Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">,
+  warn: Warn,
+  request: Req,
+  throws: boolean,
+): void {
+  let ip: string | undefined;
+  try {
+    ip = reader.clientIp(request);
+  } catch (error) {
+    if (error instanceof FloodgateError) warnOnce(error.code, error.message);
+    if (throws) throw error;
+    return;
   }
-
-  /**
-   * @param throws whether to throw `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it in any case, once.
-   */
-  look(request: Req, throws: boolean): void {
-    if (this.#isDone) return;
-    let ip: string | undefined;
-    try {
-      ip = this.#reader.clientIp(request);
-    } catch (error) {
-      if (error instanceof FloodgateError) warnOnce(error.code, error.message);
-      if (throws) throw error;
-      return;
-    }
-    const isForwarded = ["x-forwarded-for", "forwarded"].some((name) => this.#reader.header(request, name) !== undefined);
-    if (!isForwarded || this.#reader.trustsProxy(request)) return;
-    const remoteAddress = this.#reader.remoteAddress(request);
-    // Another address means that the app reads the proxy's header itself.
-    if (ip !== remoteAddress) return;
-    this.#isDone = true;
-    // All middlewares of a process belong to one app, so the console gets this once.
-    emitWarning(
-      this.#onEvent,
-      "FLOODGATE_MISSING_PROXY_SETTING",
-      `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
-    );
-  }
+  const isForwarded = ["x-forwarded-for", "forwarded"].some((name) => reader.header(request, name) !== undefined);
+  if (!isForwarded || reader.trustsProxy(request)) return;
+  const remoteAddress = reader.remoteAddress(request);
+  // Another address means that the app reads the proxy's header itself.
+  if (ip !== remoteAddress) return;
+  // All middlewares of a process belong to one app, so the console gets this once.
+  warn(
+    "FLOODGATE_MISSING_PROXY_SETTING",
+    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
+  );
 }

@@ -40,9 +40,7 @@ const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["1
 export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>, reader: AddressReader<Req>): Resolver<Req> {
   if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
-    throw invalidOption(
-      `${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`,
-    );
+    throw wrongOption(where, "clientIp", "an object or a function of the request", option, EXAMPLE, []);
   }
   checkOptions(`${where}: \`clientIp\``, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
   const { trustedHops, trustedProxies, header: name } = option as Partial<Record<"trustedHops" | "trustedProxies" | "header", unknown>>;
@@ -108,9 +106,8 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
   if (hops <= mostHops) return hops;
-  throw invalidOption(
-    `${where}: \`clientIp\`: \`trustedHops\` must be at most ${mostHops}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
-  );
+  const example = "how many proxies of yours stand in front of this server: trustedHops: 1";
+  throw wrongOption(`${where}: \`clientIp\``, "trustedHops", `at most ${mostHops}`, hops, example, []);
 }
 
 function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
@@ -137,19 +134,18 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
   return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);
 }
 
+/** Headers that hold more than one address, and what to write for each. */
+const moreThanOne: ReadonlyMap<string, string> = new Map([
+  ["x-forwarded-for", "a list. Write clientIp: { trustedProxies: [...] } without `header`, which reads that list"],
+  ["forwarded", "which holds more. Write clientIp: (request) => ..., with a parser of that header"],
+]);
+
 function headerName(where: string, value: unknown): string {
   if (!isHeaderName(value))
     throw wrongOption(`${where}: \`clientIp\``, "header", "the name of a header", value, 'header: "cf-connecting-ip"', []);
   const name = value.toLowerCase();
-  if (name === "x-forwarded-for") {
-    throw invalidOption(
-      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, a list. Write clientIp: { trustedProxies: [...] } without \`header\`, which reads that list.`,
-    );
-  }
-  if (name === "forwarded") {
-    throw invalidOption(
-      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, which holds more. Write clientIp: (request) => ..., with a parser of that header.`,
-    );
-  }
+  const more = moreThanOne.get(name);
+  if (more !== undefined)
+    throw invalidOption(`${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, ${more}.`);
   return name;
 }

@@ -39,7 +39,7 @@ export interface RequestReader<Req> {
   readonly descriptors?: DescriptorReader<Req>;
   /** Throws if a rule needs something that these requests do not have. Gets its options before they are checked. */
   checkRule?(where: string, rule: object): void;
-  /** Whether decisions are events. Default true. With `false` nobody hears of them but who reads the outcomes, such as a simulator. */
+  /** Whether decisions are events. Default true. With `false`, as in a simulator that reads outcomes, only `exempt` and `missing-key` are. */
   readonly decisionEvents?: boolean;
 }
 

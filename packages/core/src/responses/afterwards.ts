@@ -30,12 +30,12 @@ export function afterwards<Req>(
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
       const { refundWhen, settle } = check.rule;
-      if (isSlot(check.limit.policy)) return refund(check, decision, client);
+      if (isSlot(check.limit.policy)) return change(check, decision, client);
       const isRefund = refundWhen !== undefined && judgeOnce(refundWhen, () => isRefunded(status, refundWhen, client));
       const realCost = (): Promised<number | undefined> => settle && settleOnce(settle, () => settle(request, { status }));
       return andThen<boolean, unknown>(isRefund, (refunds) => {
-        if (refunds) return refund(check, decision, client);
-        return decision.allowed ? charge(realCost, check, decision, client) : undefined;
+        if (refunds) return change(check, decision, client);
+        return decision.allowed ? change(check, decision, client, realCost) : undefined;
       });
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
@@ -60,40 +60,28 @@ function onceEach(): <T>(of: unknown, run: () => T) => T {
   };
 }
 
-/** Gives back what a request was charged. A slot that ends is not a refund, so it emits no event. */
-function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
-  return runInBackground(
-    () => {
-      const change = settleDecision(client.guard, check.limit, check.key, decision, 0);
-      return isSlot(check.limit.policy) ? change : tellChange(change, eventOf(check, decision), undefined, client.onEvent);
-    },
-    (error) => failed("refund-failed", check, client, error),
-  );
-}
-
-/** Settles the request to its real cost, if its rule has `settle`. */
-function charge<Req>(
-  realCost: () => Promised<number | undefined>,
+/** Settles a request to its real cost, if its rule has `settle`. Without `realCost`, gives back what it was charged. */
+function change<Req>(
   check: RuleCheck<Req>,
   decision: Decision,
   client: StoreClient,
+  realCost?: () => Promised<number | undefined>,
 ): PromiseLike<unknown> | undefined {
   const { limit, key } = check;
+  const settle = (cost: number | undefined): Promised<number> => {
+    const settled = settleDecision(client.guard, limit, key, decision, cost ?? 0);
+    // A slot that ends is not a refund, so it emits no event.
+    return isSlot(limit.policy) ? settled : tellChange(settled, { name: limit.name, key, decision }, cost, client.onEvent);
+  };
+  const settleReal = (answer: unknown): unknown => {
+    // Units that are held would come back.
+    if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
+    return settle(answer === undefined ? decision.cost : checkRealCost(answer));
+  };
   return runInBackground(
-    () =>
-      andThen<unknown, unknown>(realCost(), (answer) => {
-        // Units that are held would come back.
-        if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
-        const cost = answer === undefined ? decision.cost : checkRealCost(answer);
-        const change = settleDecision(client.guard, limit, key, decision, cost);
-        return tellChange(change, eventOf(check, decision), cost, client.onEvent);
-      }),
-    (error) => failed("settle-failed", check, client, error),
+    () => (realCost === undefined ? settle(undefined) : andThen<unknown, unknown>(realCost(), settleReal)),
+    (error) => failed(realCost === undefined ? "refund-failed" : "settle-failed", check, client, error),
   );
-}
-
-function eventOf<Req>({ limit, key }: RuleCheck<Req>, decision: Decision): { name: string; key: string; decision: Decision } {
-  return { name: limit.name, key, decision };
 }
 
 /** Reports a failure after the response, by event or on the console. */

@@ -4,7 +4,7 @@ import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundOption } from "../rules/cost.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
-import { type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
+import { ambiguousPath, type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
 import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
 
 /** What a rule asked of the store: which limit, for which key (as text), at which cost. */
@@ -138,6 +138,11 @@ export class Responder<Req> {
 }
 
 /** Rejects a request that no store has decided. */
-export function rejection(status: number, body: Body): Outcome {
+function rejection(status: number, body: Body): Outcome {
   return { action: "reject", headers: [noStore], status, body, ...undecided };
 }
+
+/** Of a request that servers would read in different ways. */
+export const ambiguous: Outcome = rejection(400, ambiguousPath);
+
+export const withHeader = (outcome: Outcome, header: Header): Outcome => ({ ...outcome, headers: [...outcome.headers, header] });

@@ -74,8 +74,8 @@ export class ActiveRules<Req> {
   /** The active version stays active, but its names may be reused. */
   close(): void {
     this.#leave?.();
+    this.#leave = undefined;
     this.#release?.();
-    this.#leave = this.#release = undefined;
   }
 }
 

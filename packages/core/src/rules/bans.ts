@@ -5,11 +5,11 @@ import type { Guard } from "../decide/guard.js";
 import type { Blocked } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
-import { msUntil, unblockedMs } from "../failure/deadlines.js";
+import { Deadlines, msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
-import { NewestMap } from "../support/maps.js";
+import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
 import { allOf, andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
@@ -33,6 +33,8 @@ export class Ban {
   readonly forMs: number;
   readonly #name: string;
   readonly #known = new KnownRejections();
+  /** Of requests that wait for the count of their rejection. */
+  readonly deadlines: Deadlines = new Deadlines();
 
   /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
@@ -140,7 +142,7 @@ function countRejection(
   };
   const counted = attempt(() => andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount), fault);
   if (!isPromise(counted)) return counted;
-  return waits ? guard.atMost(msUntil(deadlineMs), counted).then(undefined, () => decision) : decision;
+  return waits ? ban.deadlines.atMost(msUntil(deadlineMs), counted, () => undefined).then(undefined, () => decision) : decision;
 }
 
 interface Known {
@@ -171,12 +173,7 @@ class KnownRejections {
   }
 
   begin(key: string): void {
-    const known = this.#keys.get(key);
-    if (known !== undefined) {
-      known.pending++;
-      return;
-    }
-    this.#keys.set(key, { left: 0, alone: false, atMs: steadyMs(), pending: 1 });
+    getOrMake(this.#keys, key, () => ({ left: 0, alone: false, atMs: steadyMs(), pending: 0 })).pending++;
   }
 
   /** @param left how many more rejections start a ban; undefined if the store did not say. */

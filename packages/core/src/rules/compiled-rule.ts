@@ -8,6 +8,7 @@ import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { conflict, FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
+import { getOrMake } from "../support/maps.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, attempt, isPromise, type Promised } from "../support/promises.js";
 import { Ban } from "./bans.js";
@@ -16,8 +17,8 @@ import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource } from "./key-source.js";
 import { type CompiledMatch, compileMatch, type Match } from "./match.js";
 import { compileGrants, compilePlans, type Granted, policyOption } from "./plans.js";
-import type { OnMissingKey, Rule, RuleContext, Warn } from "./rule.js";
-import { type KeyDigests, namedKeyText } from "./secret-keys.js";
+import type { OnMissingKey, Rule, RuleContext } from "./rule.js";
+import { namedKeyText } from "./secret-keys.js";
 
 /** What a rule checks a request for. */
 export interface RuleCheck<Req> extends Check {
@@ -64,30 +65,21 @@ export class CompiledRule<Req> implements Counted {
   /** The limits of the policies that a policy function has answered, by kind of state. */
   readonly #answered = new Map<string, Limit>();
   readonly #key: KeySource<Req>;
-  readonly #digests: KeyDigests;
-  readonly #ipv6Prefix: number;
   readonly #onMissingKey: OnMissingKey;
-  /** Whether it counts HTTP requests, which have addresses. */
-  readonly #isHttp: boolean;
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
   readonly #grants: ReadonlyMap<string, Granted> | undefined;
   readonly #lease: boolean | undefined;
   readonly #holdMs: number | undefined;
-  readonly #warn: Warn;
-  #hasWarnedOfNothing = false;
-  #hasWarnedOfFault = false;
+  readonly #context: RuleContext<Req>;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
     context.checkRule?.(where, rule);
-    this.#isHttp = context.checkRule === undefined;
     this.#where = where;
     this.options = rule;
-    this.#digests = context.digests;
-    this.#ipv6Prefix = context.ipv6Prefix;
-    this.#warn = context.warn;
+    this.#context = context;
     this.name = inside(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     const { ambiguousPath = "count" } = rule;
@@ -130,7 +122,7 @@ export class CompiledRule<Req> implements Counted {
     this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     const exempt = [...context.exempt, ...compileExempt(where, rule.exempt)];
-    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, this.#digests));
+    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, context.digests));
     if (rule.grants !== undefined) this.#grants = compileGrants(where, rule.grants, this.plans, (key) => this.keyText(key));
     const countsAll = this.#test === undefined && this.#exempt?.hasRanges !== true;
     this.ask = this.shadow ? this.#askInShadow : countsAll ? this.#askFor : this.#askIfMatching;
@@ -182,14 +174,8 @@ export class CompiledRule<Req> implements Counted {
   #applies(answer: unknown): boolean {
     if (typeof answer === "boolean") return answer;
     const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
-    if (!this.#hasWarnedOfNothing) {
-      this.#hasWarnedOfNothing = true;
-      this.#warn(
-        "FLOODGATE_MATCH_ANSWERS_NOTHING",
-        `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`,
-        this.name,
-      );
-    }
+    const message = `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`;
+    this.#context.warn("FLOODGATE_MATCH_ANSWERS_NOTHING", message, this.name);
     return applies;
   }
 
@@ -258,7 +244,7 @@ export class CompiledRule<Req> implements Counted {
         if (this.#byIp) throw noClientIp();
         throw new FloodgateError(
           "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: ${this.#isHttp ? '"ip", ' : ""}"skip" or "reject".`,
+          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
         );
     }
   }
@@ -277,26 +263,18 @@ export class CompiledRule<Req> implements Counted {
   }
 
   #shadowFault(error: unknown): NotCounted {
-    if (!this.#hasWarnedOfFault) {
-      this.#hasWarnedOfFault = true;
-      this.#warn(
-        "FLOODGATE_SHADOW_RULE_FAILS",
-        `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`,
-        this.name,
-      );
-    }
+    const message = `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
+    this.#context.warn("FLOODGATE_SHADOW_RULE_FAILS", message, this.name);
     return "shadow-fault";
   }
 
   /** The limit of a policy: the same for the same policy. */
   limitOf(policy: Policy): Limit {
-    let limit = this.#byPolicy.get(policy);
-    if (limit === undefined) {
-      limit = createLimit(this.name, heldPolicy(this.#where, policy, this.#holdMs), this.#lease);
-      this.#byPolicy.set(policy, limit);
+    return getOrMake(this.#byPolicy, policy, () => {
+      const limit = createLimit(this.name, heldPolicy(this.#where, policy, this.#holdMs), this.#lease);
       this.#answered.set(limit.policy.stateKind, limit);
-    }
-    return limit;
+      return limit;
+    });
   }
 
   /**
@@ -305,9 +283,10 @@ export class CompiledRule<Req> implements Counted {
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
    */
   keyText(key: LimiterKey): string {
-    if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#ipv6Prefix);
+    const { digests, ipv6Prefix } = this.#context;
+    if (isMissingKeyIp(key)) return namedMissingKeyText(key, ipv6Prefix);
     const { kind } = this.#key;
-    const text = namedKeyText(key, kind, this.#digests, this.#ipv6Prefix);
+    const text = namedKeyText(key, kind, digests, ipv6Prefix);
     if (text !== undefined) return text;
     const parts = [this.options.key].flat().join(", ");
     throw new FloodgateError(

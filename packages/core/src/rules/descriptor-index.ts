@@ -2,6 +2,7 @@ import type { Descriptor } from "../requests/descriptor.js";
 import { getOrMake } from "../support/maps.js";
 import { fitsDescriptor } from "./descriptor-rule.js";
 import type { CompiledMatch, DescriptorMatch } from "./match.js";
+import { ascending } from "./match-index.js";
 
 /** Rules of one domain, by their places in the list. */
 class ByEntry {
@@ -62,4 +63,3 @@ export class DescriptorIndex<Rule extends { readonly match: CompiledMatch | unde
 
 const none: readonly number[] = [];
 const newList = (): number[] => [];
-const ascending = (a: number, b: number): number => a - b;

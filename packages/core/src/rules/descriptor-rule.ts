@@ -1,6 +1,6 @@
 import type { Limit } from "../decide/decision.js";
 import type { Descriptor } from "../requests/descriptor.js";
-import { conflict, FloodgateError, inside, invalidOption, shown } from "../support/errors.js";
+import { conflict, inside, invalidOption, shown } from "../support/errors.js";
 import { type DescriptorMatch, type EntryTest, type Match, valueTest } from "./match.js";
 
 /** A rule's `match`, before it is checked. */
@@ -23,7 +23,12 @@ export function compileDescriptorMatch(where: string, match: Parts, keyed: reado
   for (const name of keyed) {
     const own = entries.find((entry) => entry.name === name);
     if (own === undefined) entries.push({ name, absent: false, ...valueTest(true) });
-    else if (own.absent) throw neverMatches(where, name);
+    else if (own.absent) {
+      throw conflict(
+        `${where}: the rule counts by the entry ${shown(name)}, but \`match.descriptor\` says that it must be missing, so the rule can never match. Write descriptor: { ${shown(name)}: true }.`,
+        ["descriptor", name],
+      );
+    }
   }
   const test = domain === undefined ? undefined : inside(["domain"], () => valueTest(texts(where, "domain", domain, 'domain: "edge"')));
   return { domain: test, entries };
@@ -56,17 +61,9 @@ function texts(where: string, option: string, value: unknown, example: string): 
   if (list.length > 0 && bad < 0) return list as readonly string[];
   const kinds = option === "domain" ? "a string or a list of strings" : "a string, a list of strings, true or false";
   const given = bad < 0 ? "an empty array" : shown(list[bad]);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where}: \`match.${option}\` must be ${kinds}, but was given ${given}. Write ${example}.`,
-    Array.isArray(value) && bad >= 0 ? { at: [bad] } : {},
-  );
-}
-
-function neverMatches(where: string, name: string): FloodgateError {
-  return conflict(
-    `${where}: the rule counts by the entry ${shown(name)}, but \`match.descriptor\` says that it must be missing, so the rule can never match. Write descriptor: { ${shown(name)}: true }.`,
-    ["descriptor", name],
+    Array.isArray(value) && bad >= 0 ? [bad] : [],
   );
 }
 

@@ -89,4 +89,4 @@ export class MatchIndex<Rule extends { readonly match: CompiledMatch | undefined
   }
 }
 
-const ascending = (a: number, b: number): number => a - b;
+export const ascending = (a: number, b: number): number => a - b;

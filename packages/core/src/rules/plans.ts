@@ -28,19 +28,13 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
   }
   const baseOptions = optionsOf(base);
   const { numbers } = definitionOf(base);
-  const compiled = new Map<string, Policy>();
-  for (const [name, plan] of Object.entries(plans)) {
+  const compile = (name: string, plan: unknown): Policy => {
     const place = `${where}: plans.${name}`;
-    compiled.set(
-      name,
-      inside([name], () => {
-        if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
-        checkOptions(place, plan, numbers, example);
-        return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
-      }),
-    );
-  }
-  return compiled;
+    if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
+    checkOptions(place, plan, numbers, example);
+    return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
+  };
+  return new Map(Object.entries(plans).map(([name, plan]) => [name, inside([name], () => compile(name, plan))]));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
-import type { EventListener, RulesEvent, WarningCode } from "../events/events.js";
-import { emitWarning, listenerOf } from "../events/listeners.js";
+import type { EventListener, RulesEvent } from "../events/events.js";
+import { type Warn, warner } from "../events/listeners.js";
 import type { CostFunction, KeyFunction } from "../requests/functions.js";
 import { ipv6PrefixOption, type RequestOptions } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
@@ -220,9 +220,6 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   readonly warn: Warn;
 }
 
-/** Warns of a probable mistake in the rule with this name: `onEvent`, or the console once in a process. */
-export type Warn = (code: WarningCode, message: string, name: string) => void;
-
 export function ruleContext<Req>(
   where: string,
   options: RulesOptions<Req, string>,
@@ -231,7 +228,6 @@ export function ruleContext<Req>(
 ): RuleContext<Req> {
   const keys = options.keys ?? {};
   const costs = options.costs ?? {};
-  const listener = listenerOf(onEvent);
   for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
   for (const [name, key] of Object.entries(keys)) {
     functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
@@ -249,6 +245,6 @@ export function ruleContext<Req>(
     descriptors,
     checkRule,
     cost,
-    warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
+    warn: warner(onEvent),
   };
 }

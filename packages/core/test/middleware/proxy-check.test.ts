@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { runs } from "../../../../test/runs.js";
 import { anyCharacter } from "../../../conformance/test/characters.js";
-import type { FloodgateEvent } from "../../src/index.js";
+import type { EventListener, FloodgateEvent } from "../../src/index.js";
 
 interface Request {
   readonly headers?: Readonly<Record<string, string>>;
@@ -18,14 +18,22 @@ const reader = {
 
 const forwarded: Request = { headers: { "x-forwarded-for": "203.0.113.9" } };
 const told: string[] = [];
-let ProxyCheck: typeof import("../../src/middleware/setup-observer.js").ProxyCheck;
+let lookAtProxy: typeof import("../../src/middleware/setup-observer.js").lookAtProxy;
+let warner: typeof import("../../src/events/listeners.js").warner;
+
+/** Looks at requests for one middleware. */
+function checkOf(from: typeof reader, onEvent: EventListener | undefined): { look(request: Request, throws: boolean): void } {
+  const warn = warner(onEvent);
+  return { look: (request, throws) => lookAtProxy(from, warn, request, throws) };
+}
 
 /** Reloads the module, so that each test starts as a new process. */
 beforeEach(async () => {
   told.length = 0;
   vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
   vi.resetModules();
-  ({ ProxyCheck } = await import("../../src/middleware/setup-observer.js"));
+  ({ lookAtProxy } = await import("../../src/middleware/setup-observer.js"));
+  ({ warner } = await import("../../src/events/listeners.js"));
 });
 
 afterEach(() => {
@@ -33,7 +41,7 @@ afterEach(() => {
 });
 
 test("the console gets one warning for all middlewares and requests", () => {
-  for (const check of [new ProxyCheck(reader, undefined), new ProxyCheck(reader, undefined)]) {
+  for (const check of [checkOf(reader, undefined), checkOf(reader, undefined)]) {
     for (let i = 0; i < 3; i++) check.look(forwarded, true);
   }
   expect(told).toHaveLength(1);
@@ -43,7 +51,7 @@ test("the console gets one warning for all middlewares and requests", () => {
 test("listeners get one event per middleware, and the console gets nothing", () => {
   const events: FloodgateEvent[] = [];
   for (let middleware = 0; middleware < 2; middleware++) {
-    const check = new ProxyCheck(reader, (event) => event.type !== "request" && events.push(event));
+    const check = checkOf(reader, (event) => event.type !== "request" && events.push(event));
     for (let i = 0; i < 3; i++) check.look(forwarded, true);
   }
   expect(events).toHaveLength(2);
@@ -52,8 +60,8 @@ test("listeners get one event per middleware, and the console gets nothing", () 
 });
 
 test("a middleware with a listener does not use up the console warning of the others", () => {
-  new ProxyCheck(reader, () => undefined).look(forwarded, true);
-  new ProxyCheck(reader, undefined).look(forwarded, true);
+  checkOf(reader, () => undefined).look(forwarded, true);
+  checkOf(reader, undefined).look(forwarded, true);
   expect(told).toHaveLength(1);
 });
 
@@ -65,7 +73,7 @@ test.each<[string, number, Request]>([
   ["X-Real-IP", 0, { headers: { "x-real-ip": "203.0.113.9" } }],
   ["no header", 0, {}],
 ])("%s: %i warnings", (_, times, request) => {
-  new ProxyCheck(reader, undefined).look(request, true);
+  checkOf(reader, undefined).look(request, true);
   expect(told).toHaveLength(times);
 });
 
@@ -73,7 +81,7 @@ test("the warning never quotes a header", () => {
   const messages = new Set<string>();
   fc.assert(
     fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: anyCharacter }), (name, text) => {
-      new ProxyCheck(reader, (event) => event.type === "warning" && messages.add(event.message)).look({ headers: { [name]: text } }, true);
+      checkOf(reader, (event) => event.type === "warning" && messages.add(event.message)).look({ headers: { [name]: text } }, true);
     }),
     runs(100),
   );
@@ -82,14 +90,11 @@ test("the warning never quotes a header", () => {
 
 test("there is no warning for a request that is counted by another address than the connection's", () => {
   const events: FloodgateEvent[] = [];
-  new ProxyCheck({ ...reader, clientIp: () => "203.0.113.9" }, (event) => event.type !== "request" && events.push(event)).look(
-    forwarded,
-    true,
-  );
+  checkOf({ ...reader, clientIp: () => "203.0.113.9" }, (event) => event.type !== "request" && events.push(event)).look(forwarded, true);
   expect(events).toEqual([]);
 });
 
 test("the warning says if the connection has no address", () => {
-  new ProxyCheck({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined).look(forwarded, true);
+  checkOf({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined).look(forwarded, true);
   expect(told[0]).toContain("from an unknown address");
 });
