@@ -1,6 +1,6 @@
 import { activeListener, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
 import type { DatabaseDriver, DecideAgain, Loaded, Promised, Swap, Swapped } from "./driver.js";
-import type { Answered, Step } from "./step.js";
+import type { Step } from "./step.js";
 
 /** How many merged calls may be in flight. With fewer, each carries more, and the next waits longer. */
 const mostMerged = 4;
@@ -9,13 +9,14 @@ const mostMerged = 4;
  * The calls of the driver. If it has `swapMany`, calls of one moment are one. On Workers each goes alone, because it must end with its own
  * request.
  */
-export class DriverCalls implements Answered {
+export class DriverCalls {
   answeredMs: number = Number.NEGATIVE_INFINITY;
   roundTripMs = 0;
   readonly serverClock: ServerClock = new ServerClock();
   readonly merges: boolean;
   readonly load: (keys: readonly string[], steps: readonly Step[]) => Promise<Loaded>;
-  readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[]) => Promise<Swapped>;
+  /** With `alone`, nothing else is to share the call. */
+  readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[], alone: boolean) => Promise<Swapped>;
   /** The steps of each call in flight. */
   readonly #inFlight = new Set<readonly Step[]>();
 
@@ -23,7 +24,7 @@ export class DriverCalls implements Answered {
     const { swapMany } = driver;
     this.merges = swapMany !== undefined && driver.shardOf === undefined && !workEndsWithRequest;
     const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#tell(steps, () => driver.load(keys));
-    const swap: DriverCalls["swap"] = ({ changes, valid, decideAgain }, steps) =>
+    const swap = ({ changes, valid, decideAgain }: Parameters<DriverCalls["swap"]>[0], steps: readonly Step[]): Promise<Swapped> =>
       this.#tell(steps, () => driver.swap(changes, valid, decideAgain));
     if (swapMany === undefined || !this.merges) {
       this.load = load;
@@ -38,9 +39,10 @@ export class DriverCalls implements Answered {
         return { nowMs, rows: rows.slice(next - length, next) };
       });
     });
-    this.swap = merged(async (swaps, steps) =>
+    const swapTogether = merged(async (swaps: readonly Parameters<typeof swap>[0][], steps) =>
       swaps.length === 1 ? [await swap(swaps[0] as (typeof swaps)[0], steps)] : this.#tell(steps, () => swapMany.call(driver, swaps)),
     );
+    this.swap = (question, steps, alone) => (alone ? swap(question, steps) : swapTogether(question, steps));
   }
 
   /** Whether new steps are to wait, so that they share the next call. A call counts until a step of it expires: it may never be answered. */
