@@ -90,13 +90,11 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
 ))`,
   };
 
-  const nameOf = (name: string): string => `floodgate-3-${name}-${table}`;
-  const names = Object.fromEntries(Object.keys(sql).map((name) => [name, nameOf(name)])) as Record<keyof typeof sql, string>;
-
   async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<Answer[]> {
     const text = sql[name];
     try {
-      const answer = await (prepared ? (client as unknown as Preparing).query({ name: names[name], text, values }) : client.query(text, values));
+      const statement = { name: `floodgate-3-${name}-${table}`, text, values };
+      const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
       return (Array.isArray(answer) ? answer : answer.rows) as Answer[];
     } catch (error) {
       const code = codeOf(error);
