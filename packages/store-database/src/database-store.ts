@@ -208,5 +208,6 @@ class DatabaseStore implements Store<"async"> {
 
 /** JSON in ASCII: databases refuse some of the other characters (NUL, or what their encoding lacks), which would fail a whole statement. */
 function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const json = JSON.stringify(value);
+  return /[^ -~]/.test(json) ? json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`) : json;
 }

@@ -5,6 +5,9 @@ import type { Step } from "./step.js";
 /** How many merged calls may be in flight. With fewer, each carries more, and the next waits longer. */
 const mostMerged = 4;
 
+/** How often the database says its time at least. Clocks drift apart by less than a millisecond meanwhile. */
+const learnEveryMs = 500;
+
 /**
  * The calls of the driver. If it has `swapMany`, calls of one moment are one. On Workers each goes alone, because it must end with its own
  * request.
@@ -17,6 +20,7 @@ export class DriverCalls {
   readonly load: (keys: readonly string[], steps: readonly Step[]) => Promise<Loaded>;
   /** With `alone`, nothing else is to share the call. */
   readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[], alone: boolean) => Promise<Swapped>;
+  #learnedMs = Number.NEGATIVE_INFINITY;
   /** The steps of each call in flight. */
   readonly #inFlight = new Set<readonly Step[]>();
 
@@ -52,8 +56,12 @@ export class DriverCalls {
     return this.#inFlight.size >= mostMerged;
   }
 
+  isTimeKnown(steadyMs: number): boolean {
+    return steadyMs - this.#learnedMs < learnEveryMs;
+  }
+
   /** Asks the driver, learns from the answer, and tells observers of the round trip. */
-  async #tell<T extends Loaded | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
+  async #tell<T extends Loaded | Swapped | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
     const sentMs = performance.now();
     let ok = false;
     this.#inFlight.add(steps);
@@ -61,10 +69,13 @@ export class DriverCalls {
       const answer = await ask();
       ok = true;
       const receivedMs = performance.now();
-      const { nowMs } = ("nowMs" in answer ? answer : answer[0]) as Loaded;
+      const { nowMs } = ("rows" in answer ? answer : answer[0]) as Swapped;
       this.answeredMs = receivedMs;
       this.roundTripMs = receivedMs - sentMs;
-      this.serverClock.learn(nowMs, sentMs, receivedMs);
+      if (nowMs !== undefined) {
+        this.serverClock.learn(nowMs, sentMs, receivedMs);
+        this.#learnedMs = receivedMs;
+      }
       return answer;
     } finally {
       this.#inFlight.delete(steps);

@@ -86,7 +86,10 @@ export class SwapQueue implements StepOwner {
    * What this process knows of the keys of checks without asking, if it has seen all of them in the last `maxAgeMs`.
    * `slackMs`: how much later it may be when a question that is sent now arrives.
    */
-  recent(checks: readonly { readonly key: string }[], maxAgeMs: number): { entries: readonly Entry[]; nowMs: number; slackMs: number } | undefined {
+  recent(
+    checks: readonly { readonly key: string }[],
+    maxAgeMs: number,
+  ): { entries: readonly Entry[]; nowMs: number; slackMs: number } | undefined {
     const steadyMs = performance.now();
     const entries: Entry[] = [];
     for (const { key } of checks) {
@@ -274,7 +277,11 @@ export class SwapQueue implements StepOwner {
       return changesOf();
     };
     const leftMs = Math.min(...open.map((step) => msLeft(step, sentMs)));
-    const valid = { fromMs: this.#clock === undefined ? nowMs : 0, untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs) };
+    const valid = {
+      fromMs: this.#clock === undefined ? nowMs : 0,
+      untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs),
+      isTimeKnown: this.#calls.isTimeKnown(sentMs),
+    };
     for (const step of open) step.inFlight = true;
     const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open, alone);
     for (const step of open) step.inFlight = false;
