@@ -156,6 +156,7 @@ export class SwapQueue implements StepOwner {
     return this.#begin(next);
   }
 
+  /** Marks the keys of batches as busy. */
   #begin(batches: readonly Batch[]): readonly Batch[] {
     for (const batch of batches) for (const key of batch.keys) this.#busy.set(key, batch);
     // A batch whose request has ended stays until its key is asked for again, or until it is the oldest.
