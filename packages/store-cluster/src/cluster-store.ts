@@ -14,19 +14,19 @@ import {
   type Waiter,
 } from "@floodgate/core/store";
 import {
-  addTo,
-  type Batch,
   type Call,
   checkPort,
   type DecisionMessage,
   machineMs,
   ofRuns,
+  otherVersion,
   type Port,
   post,
   type Results,
-  type Run,
+  type Runs,
   readDecision,
   storeName,
+  version,
   writeLimit,
 } from "./messages.js";
 
@@ -79,17 +79,53 @@ function parent(): Port {
 /** One connection for each port and name: stores over it are one store. */
 const connections = new WeakMap<Port, Map<string, Connection>>();
 
+type MakeCall = (limitNumber: (limit: Limit) => number) => Call;
+
 /** A call that waits for its result. */
-interface Waiting extends Waiter {
-  readonly call: (limitNumber: (limit: Limit) => number) => Call;
-  readonly finish: (result: unknown) => void;
-  readonly fail: (error: FloodgateError) => void;
-  settled: boolean;
+class Waiting implements Waiter {
+  readonly call: MakeCall;
+  /** What it takes. Only requests have it. */
+  readonly request: Request | undefined;
+  readonly timeoutMs: number;
+  readonly deadlineMs: number;
+  readonly latestMs: number;
+  place = -1;
+  settled = false;
+  resolve!: (value: unknown) => void;
+  fail!: (error: FloodgateError) => void;
+  readonly #connection: Connection;
+  readonly #read: (result: never) => unknown;
+
+  constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Request | undefined) {
+    const nowMs = performance.now();
+    this.#connection = connection;
+    this.call = call;
+    this.#read = read;
+    this.request = request;
+    this.timeoutMs = timeoutMs;
+    this.deadlineMs = unblockedMs(nowMs) + timeoutMs;
+    this.latestMs = latestMs(timeoutMs, nowMs);
+  }
+
+  finish(result: unknown): void {
+    try {
+      this.resolve(this.#read(result as never));
+    } catch (error) {
+      this.fail(fault(`its answer cannot be read: ${error}`));
+    }
+  }
+
+  expire(): void {
+    this.#connection.expire(this);
+  }
 }
+
+type Request = Pick<Check, "limit" | "key" | "cost">;
 
 /** A call of a batch, and those that wait for it: several if they are equal requests. */
 interface Group {
-  readonly sent: Batch["calls"][number];
+  readonly untilMs: number;
+  readonly call: Call;
   readonly waiting: Waiting[];
 }
 
@@ -111,33 +147,21 @@ class Connection {
     this.#name = name;
   }
 
-  ask<T>(timeoutMs: number, call: Waiting["call"], read: (result: never) => T): Promise<T> {
+  ask<T>(timeoutMs: number, call: MakeCall, read: (result: never) => T, request?: Request): Promise<T> {
+    const waiting = new Waiting(this, timeoutMs, call, read, request);
+    this.#deadlines.add(waiting);
+    this.#waiting.push(waiting);
+    this.#schedule();
     return new Promise<T>((resolve, reject) => {
-      const nowMs = performance.now();
-      const waiting: Waiting = {
-        call,
-        finish: (result) => {
-          try {
-            resolve(read(result as never));
-          } catch (error) {
-            reject(fault(`its answer cannot be read: ${error}`));
-          }
-        },
-        fail: reject,
-        settled: false,
-        deadlineMs: unblockedMs(nowMs) + timeoutMs,
-        latestMs: latestMs(timeoutMs, nowMs),
-        place: -1,
-        expire: () => {
-          waiting.settled = true;
-          reject(this.#timeout(timeoutMs));
-          this.#rest();
-        },
-      };
-      this.#deadlines.add(waiting);
-      this.#waiting.push(waiting);
-      this.#schedule();
+      waiting.resolve = resolve as (value: unknown) => void;
+      waiting.fail = reject;
     });
+  }
+
+  expire(waiting: Waiting): void {
+    waiting.settled = true;
+    waiting.fail(this.#timeout(waiting.timeoutMs));
+    this.#rest();
   }
 
   #isBusy(): boolean {
@@ -186,23 +210,25 @@ class Connection {
     // The last request of each key. An equal one joins it, so the requests of a key stay in order.
     const last = new Map<string, Group>();
     for (const waiting of batch) {
-      const call = waiting.call(numberOf);
-      const untilMs = Math.ceil(nowMs + msLeft(waiting, steadyMs));
-      const group = call[0] === "consume" ? last.get(call[2]) : undefined;
-      if (group?.sent[0] === untilMs && addTo(group.sent[1], call)) {
+      const untilMs = Math.floor(nowMs + msLeft(waiting, steadyMs));
+      const { request } = waiting;
+      const group = request && last.get(request.key);
+      const same = group?.untilMs === untilMs ? group.waiting[0]?.request : undefined;
+      if (group !== undefined && same !== undefined && same.limit === request?.limit && same.cost === request.cost) {
         group.waiting.push(waiting);
         continue;
       }
-      const made: Group = { sent: [untilMs, call], waiting: [waiting] };
+      const made: Group = { untilMs, call: waiting.call(numberOf), waiting: [waiting] };
       groups.push(made);
-      if (call[0] === "consume") last.set(call[2], made);
-      else last.clear();
+      if (request === undefined) last.clear();
+      else last.set(request.key, made);
     }
     this.#inFlight = groups;
     this.#listen();
     const failed = (error: unknown): void => this.#failAll(batch, String(error));
     try {
-      post(this.#port, { floodgate: this.#name, id: ++this.#id, limits, calls: groups.map(({ sent }) => sent) }, failed);
+      const calls = groups.map(({ untilMs, call, waiting }) => [untilMs, call, waiting.length] as const);
+      post(this.#port, { floodgate: this.#name, version, id: ++this.#id, limits, calls }, failed);
     } catch (error) {
       failed(error);
     }
@@ -238,17 +264,18 @@ class Connection {
   }
 
   readonly #read = (message: unknown): void => {
-    const { floodgate, results, list } = (message ?? {}) as Partial<Results>;
+    const { floodgate, version: theirs, results, list } = (message ?? {}) as Partial<Results>;
     if (floodgate !== this.#name || results !== this.#id || list === undefined) return;
     this.#hasAnswered = true;
     for (const [i, { waiting }] of this.#inFlight.entries()) {
-      const result = list[i];
-      const isFault = typeof result === "string";
-      const results = isFault || waiting.length === 1 ? [result] : ofRuns(Array.isArray(result) ? (result as Run[]) : []);
+      const result = theirs === version ? list[i] : otherVersion;
+      // Of equal requests, those after a failure have no decision.
+      const made = Array.isArray(result) && waiting.length > 1 ? ofRuns(result as Runs) : [result];
+      const reason = [result].flat().at(-1);
       for (const [n, each] of waiting.entries()) {
         if (!this.#settles(each)) continue;
-        if (isFault) each.fail(fault(result));
-        else each.finish(results[n]);
+        if (typeof reason === "string" && (made.length <= n || made[n] === reason)) each.fail(fault(reason));
+        else each.finish(made[n]);
       }
     }
     this.#rest();
@@ -294,8 +321,9 @@ class ClusterStore implements Store<"async"> {
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["consume", number(limit), key, cost, 1],
+      (number) => ["consume", number(limit), key, cost],
       (result: DecisionMessage) => readDecision(limit, cost, result),
+      { limit, key, cost },
     );
   }
 

@@ -24,9 +24,9 @@ export interface Port {
 /** The number of a limit in `Batch.limits`, then the key, the cost, and 1 for a shadow check, 2 for a dry run, or 3 for both. */
 export type CheckMessage = readonly [limit: number, key: string, cost: number, kind: number];
 
-/** One call of the store, or several equal `consume`. JSON keeps all of it, because `process.send` writes JSON by default. */
+/** One call of the store. JSON keeps all of it, because `process.send` writes JSON by default. */
 export type Call =
-  | ["consume", limit: number, key: string, cost: number, times: number]
+  | readonly ["consume", limit: number, key: string, cost: number]
   | readonly ["peek" | "reset" | "keyState", limit: number, key: string]
   | readonly ["consumeAll", checks: readonly CheckMessage[]]
   | readonly ["renew", limit: number, key: string, charge: Charge]
@@ -38,16 +38,19 @@ export type Call =
 export interface Batch {
   /** The name of the store. It tells these messages from those of the app and of other stores. */
   readonly floodgate: string;
+  /** The `version` of the sender. */
+  readonly version: number;
   readonly id: number;
   /** As `writeLimit` writes them. */
   readonly limits: readonly string[];
-  /** Each with the time of the machine's steady clock, in whole milliseconds, after which it must not be carried out. */
-  readonly calls: readonly (readonly [untilMs: number, call: Call])[];
+  /** Each with the time of the machine's steady clock, in whole milliseconds, after which it must not be carried out, and how often: only `consume` more than once. */
+  readonly calls: readonly (readonly [untilMs: number, call: Call, times: number])[];
 }
 
-/** The results of a batch, in order. A text says why a call failed. Equal `consume` calls have their decisions as `Run`s. */
+/** The results of a batch, in order. A text says why a call failed. Equal `consume` calls have `Runs`. */
 export interface Results {
   readonly floodgate: string;
+  readonly version: number;
   readonly results: number;
   readonly list: readonly unknown[];
 }
@@ -70,6 +73,16 @@ export type DecisionMessage = readonly [
 /** Decisions of equal requests: the first, how many there are, and what each number of the next has more than the one before. */
 export type Run = [first: DecisionMessage, times: number, step: readonly number[]];
 
+/** Decisions of equal requests, and why the next of them failed, if one did. */
+export type Runs = readonly (Run | string)[];
+
+/** Counts up with each change of these messages. */
+export const version = 2;
+
+/** Why a batch of another `version` fails. During a deploy, workers may be of another version than the process that started them. */
+export const otherVersion =
+  "this process and the one that keeps the counts have different versions of @floodgate/store-cluster. Restart both";
+
 const blockKinds = ["block", "ban"] as const;
 
 /** Adds a decision to the last run if its numbers go on as those of the run do, else begins a run. */
@@ -78,7 +91,7 @@ export function addToRuns(runs: Run[], next: DecisionMessage): void {
   if (run !== undefined && run[0].length === next.length) {
     const [first, times, step] = run;
     if (times === 1) run[2] = next.map((number, i) => (number as number) - (first[i] as number));
-    if (times === 1 || next.every((number, i) => number === (first[i] as number) + times * (step[i] as number))) {
+    if (times === 1 || goesOn(first, times, step, next)) {
       run[1]++;
       return;
     }
@@ -86,21 +99,25 @@ export function addToRuns(runs: Run[], next: DecisionMessage): void {
   runs.push([next, 1, []]);
 }
 
-/** The decisions of runs, in order. */
-export function ofRuns(runs: readonly Run[]): DecisionMessage[] {
-  const all: DecisionMessage[] = [];
-  for (const [first, times, step] of runs) {
-    all.push(first);
-    for (let n = 1; n < times; n++) all.push(first.map((number, i) => (number as number) + n * (step[i] as number)) as never);
-  }
-  return all;
+function goesOn(first: DecisionMessage, times: number, step: readonly number[], next: DecisionMessage): boolean {
+  for (let i = 0; i < next.length; i++) if (next[i] !== (first[i] as number) + times * (step[i] as number)) return false;
+  return true;
 }
 
-/** Adds a request to an equal one. Returns false if they differ. */
-export function addTo(to: Call, call: Call): boolean {
-  if (to[0] !== "consume" || call[0] !== "consume" || to[1] !== call[1] || to[3] !== call[3]) return false;
-  to[4] += call[4];
-  return true;
+/** The decisions of runs, in order. */
+export function ofRuns(runs: Runs): DecisionMessage[] {
+  const all: DecisionMessage[] = [];
+  for (const run of runs) {
+    if (typeof run === "string") break;
+    const [first, times, step] = run;
+    all.push(first);
+    for (let n = 1; n < times; n++) {
+      const next = first.slice() as number[];
+      for (let i = 0; i < next.length; i++) next[i] = (first[i] as number) + n * (step[i] as number);
+      all.push(next as never);
+    }
+  }
+  return all;
 }
 
 /** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */

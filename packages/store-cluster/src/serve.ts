@@ -9,11 +9,14 @@ import {
   checkPort,
   type DecisionMessage,
   machineMs,
+  otherVersion,
   type Port,
   post,
   type Run,
+  type Runs,
   readLimit,
   storeName,
+  version,
   writeDecision,
 } from "./messages.js";
 
@@ -110,17 +113,20 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     return made === undefined ? null : writeDecision(made);
   }
 
-  function consume(limit: Limit, key: string, cost: number, times: number): DecisionMessage | Run[] {
-    if (times === 1) return writeDecision(store.consume(limit, key, cost));
+  function consumeEqual(limit: Limit, key: string, cost: number, times: number): Runs {
     const runs: Run[] = [];
-    for (let i = 0; i < times; i++) addToRuns(runs, writeDecision(store.consume(limit, key, cost)));
+    try {
+      for (let i = 0; i < times; i++) addToRuns(runs, writeDecision(store.consume(limit, key, cost)));
+    } catch (error) {
+      return [...runs, String(error)];
+    }
     return runs;
   }
 
-  function carryOut(call: Call, of: (limit: number) => Limit): unknown {
+  function carryOut(call: Call, times: number, of: (limit: number) => Limit): unknown {
     switch (call[0]) {
       case "consume":
-        return consume(of(call[1]), call[2], call[3], call[4]);
+        return times > 1 ? consumeEqual(of(call[1]), call[2], call[3], times) : writeDecision(store.consume(of(call[1]), call[2], call[3]));
       case "consumeAll":
         return store
           .consumeAll(
@@ -151,20 +157,21 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
   }
 
   return (port, message) => {
-    const { floodgate, id, limits: texts, calls } = (message ?? {}) as Partial<Batch>;
+    const { floodgate, version: theirs, id, limits: texts, calls } = (message ?? {}) as Partial<Batch>;
     if (floodgate !== name || id === undefined || texts === undefined || calls === undefined) return;
     const nowMs = machineMs();
     const of = (limit: number): Limit => limitOf(texts[limit] as string);
-    const list = calls.map(([untilMs, call]) => {
+    const list = calls.map(([untilMs, call, times]) => {
+      if (theirs !== version) return otherVersion;
       if (nowMs > untilMs) return "the call arrived too late, and was not carried out";
       try {
-        return carryOut(call, of);
+        return carryOut(call, times, of);
       } catch (error) {
         return String(error);
       }
     });
     // A worker that has ended needs no answer.
-    post(port, { floodgate, results: id, list }, () => undefined);
+    post(port, { floodgate, version, results: id, list }, () => undefined);
   };
 }
 

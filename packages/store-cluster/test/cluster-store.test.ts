@@ -4,7 +4,7 @@ import { createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { clusterStore, serveClusterStore } from "../src/index.js";
-import { addToRuns, machineMs, ofRuns, type Run } from "../src/messages.js";
+import { addToRuns, machineMs, ofRuns, type Run, version } from "../src/messages.js";
 import { connected } from "./connected.js";
 
 const policy = fixedWindow({ limit: 100, window: "365d" });
@@ -69,7 +69,9 @@ describe("clusterStore", () => {
     closers.push(() => vi.useRealTimers());
     const { port1, port2 } = channel();
     const calls: unknown[] = [];
-    port1.on("message", (batch) => calls.push(batch.calls.map(([, call]: [number, unknown[]]) => [call[0], call[2], call.at(-1)])));
+    port1.on("message", (batch) =>
+      calls.push(batch.calls.map(([, call, times]: [number, unknown[], number]) => [call[0], call[2], times])),
+    );
     let nowMs = 1_789_948_800_000;
     const served = serveClusterStore({ clock: () => nowMs++ });
     served.connect(port1);
@@ -93,7 +95,7 @@ describe("clusterStore", () => {
         ["consume", "b", 1],
         ["consume", "a", 1],
         ["consume", "a", 1],
-        ["reset", "a", "a"],
+        ["reset", "a", 1],
         ["consume", "a", 1],
         ["consume", "a", 2],
       ],
@@ -160,9 +162,10 @@ describe("clusterStore", () => {
     served.connect({ on: (_, heard) => (listener = heard), off: () => undefined, postMessage: (message) => answers.push(message) });
     const call = (untilMs: number) => ({
       floodgate: "floodgate",
+      version,
       id: 1,
       limits: [JSON.stringify(["jobs", { algorithm: "fixed-window", limit: 100, window: "365d" }])],
-      calls: [[untilMs, ["consume", 0, "key", 1, 1]]],
+      calls: [[untilMs, ["consume", 0, "key", 1], 1]],
     });
     listener(call(machineMs() - 1));
     expect(answers.pop()).toMatchObject({ list: [expect.stringContaining("too late")] });
@@ -171,6 +174,46 @@ describe("clusterStore", () => {
     expect(served.store.size).toBe(1);
     port2.close();
     port1.close();
+  });
+
+  it("says that the other process has another version, whichever of them is older", async () => {
+    const otherVersion = { code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining("different versions") };
+    const { port1, port2 } = channel();
+    const served = serveClusterStore();
+    closers.push(served.close);
+    // The calls of an older worker.
+    served.connect({
+      on: (_, heard) => port1.on("message", (message) => heard({ ...message, version: undefined })),
+      off: () => undefined,
+      postMessage: (message) => port1.postMessage(message),
+    });
+    await expect(clusterStore({ port: port2 }).consume(limit, "key", 1, patienceMs)).rejects.toMatchObject(otherVersion);
+    expect(served.store.size).toBe(0);
+    // The results of an older server.
+    const other = channel();
+    other.port1.on("message", ({ id }) => other.port1.postMessage({ floodgate: "floodgate", results: id, list: [[1]] }));
+    await expect(clusterStore({ port: other.port2 }).consume(limit, "key", 1, patienceMs)).rejects.toMatchObject(otherVersion);
+  });
+
+  it("fails only the equal requests that come after a failure of the server", async () => {
+    let left = 2;
+    const store = connected({
+      clock: () => {
+        if (left-- === 0) throw new Error("no time");
+        return 1_789_948_800_000;
+      },
+    });
+    closers.push(store.close);
+    vi.useFakeTimers({ toFake: ["performance"] });
+    closers.push(() => vi.useRealTimers());
+    const asked = [1, 2, 3, 4].map(() => store.consume(limit, "key", 1, patienceMs));
+    const made = await Promise.allSettled(asked);
+    expect(made.map((it) => (it.status === "fulfilled" ? it.value.remaining : String(it.reason.message)))).toEqual([
+      99,
+      98,
+      expect.stringContaining("no time"),
+      expect.stringContaining("no time"),
+    ]);
   });
 
   it("fails the calls that wait when the channel closes", async () => {

@@ -98,9 +98,10 @@ class DatabaseStore implements Store<"async"> {
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
-    const rowKey = this.#keyOf(limit.name, key);
-    const [rejection] = this.#knownRejection([{ limit, key: rowKey, cost }]) ?? [];
-    return rejection ?? this.#queue.ask([rowKey], ([entry], nowMs) => (entry as Entry).decide(limit, cost, nowMs, true), timeoutMs);
+    const keys = [this.#keyOf(limit.name, key)];
+    const rejection = this.#knownRejection([{ limit, key: keys[0] as string, cost }]);
+    if (rejection !== undefined) return rejection[0] as Decision;
+    return this.#queue.ask(keys, ([entry], nowMs) => (entry as Entry).decide(limit, cost, nowMs, true), timeoutMs);
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
@@ -186,18 +187,19 @@ class DatabaseStore implements Store<"async"> {
    * come back at any moment, and a log that counts rejected requests must be told of each.
    */
   #knownRejection(checks: readonly Check[]): Decision[] | undefined {
-    const known = this.#queue.recent(
-      checks.map(({ key }) => key),
-      this.#denyMs,
-    );
-    const mustAsk = ({ limit: { algorithm, policy } }: Check): boolean =>
-      policy.holdMs !== undefined || algorithm.countsRejected?.(policy) === true;
-    if (known === undefined || checks.some(mustAsk)) return undefined;
+    const known = this.#queue.recent(checks, this.#denyMs);
+    if (known === undefined) return undefined;
     const { entries, nowMs, slackMs } = known;
-    const decisions = checks.map(({ limit, cost }, i) => (entries[i] as Entry).decide(limit, cost, nowMs, false));
-    // A rejection that ends before a question would arrive is not certain.
-    if (passesAll(checks, decisions) || decisions.some(({ allowed, retryAfterMs }) => !allowed && retryAfterMs <= slackMs))
-      return undefined;
+    const decisions: Decision[] = [];
+    for (const { limit, cost } of checks) {
+      const { algorithm, policy } = limit;
+      if (policy.holdMs !== undefined || algorithm.countsRejected?.(policy) === true) return undefined;
+      const made = (entries[decisions.length] as Entry).decide(limit, cost, nowMs, false);
+      // A rejection that ends before a question would arrive is not certain.
+      if (!made.allowed && made.retryAfterMs <= slackMs) return undefined;
+      decisions.push(made);
+    }
+    if (passesAll(checks, decisions)) return undefined;
     const listener = activeListener();
     for (const { allowed, name } of decisions) if (!allowed) listener?.({ type: "deny-cache-hit", name });
     return decisions;
@@ -206,5 +208,6 @@ class DatabaseStore implements Store<"async"> {
 
 /** JSON in ASCII: databases refuse some of the other characters (NUL, or what their encoding lacks), which would fail a whole statement. */
 function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const json = JSON.stringify(value);
+  return /[^ -~]/.test(json) ? json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`) : json;
 }

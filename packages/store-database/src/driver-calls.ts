@@ -1,21 +1,26 @@
 import { activeListener, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
 import type { DatabaseDriver, DecideAgain, Loaded, Promised, Swap, Swapped } from "./driver.js";
-import type { Answered, Step } from "./step.js";
+import type { Step } from "./step.js";
 
 /** How many merged calls may be in flight. With fewer, each carries more, and the next waits longer. */
 const mostMerged = 4;
+
+/** How often the database says its time at least. Clocks drift apart by less than a millisecond meanwhile. */
+const learnEveryMs = 500;
 
 /**
  * The calls of the driver. If it has `swapMany`, calls of one moment are one. On Workers each goes alone, because it must end with its own
  * request.
  */
-export class DriverCalls implements Answered {
+export class DriverCalls {
   answeredMs: number = Number.NEGATIVE_INFINITY;
   roundTripMs = 0;
   readonly serverClock: ServerClock = new ServerClock();
   readonly merges: boolean;
   readonly load: (keys: readonly string[], steps: readonly Step[]) => Promise<Loaded>;
-  readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[]) => Promise<Swapped>;
+  /** With `alone`, nothing else is to share the call. */
+  readonly swap: (swap: Swap & { readonly decideAgain: DecideAgain }, steps: readonly Step[], alone: boolean) => Promise<Swapped>;
+  #learnedMs = Number.NEGATIVE_INFINITY;
   /** The steps of each call in flight. */
   readonly #inFlight = new Set<readonly Step[]>();
 
@@ -23,7 +28,7 @@ export class DriverCalls implements Answered {
     const { swapMany } = driver;
     this.merges = swapMany !== undefined && driver.shardOf === undefined && !workEndsWithRequest;
     const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#tell(steps, () => driver.load(keys));
-    const swap: DriverCalls["swap"] = ({ changes, valid, decideAgain }, steps) =>
+    const swap = ({ changes, valid, decideAgain }: Parameters<DriverCalls["swap"]>[0], steps: readonly Step[]): Promise<Swapped> =>
       this.#tell(steps, () => driver.swap(changes, valid, decideAgain));
     if (swapMany === undefined || !this.merges) {
       this.load = load;
@@ -38,9 +43,10 @@ export class DriverCalls implements Answered {
         return { nowMs, rows: rows.slice(next - length, next) };
       });
     });
-    this.swap = merged(async (swaps, steps) =>
+    const swapTogether = merged(async (swaps: readonly Parameters<typeof swap>[0][], steps) =>
       swaps.length === 1 ? [await swap(swaps[0] as (typeof swaps)[0], steps)] : this.#tell(steps, () => swapMany.call(driver, swaps)),
     );
+    this.swap = (question, steps, alone) => (alone ? swap(question, steps) : swapTogether(question, steps));
   }
 
   /** Whether new steps are to wait, so that they share the next call. A call counts until a step of it expires: it may never be answered. */
@@ -50,8 +56,12 @@ export class DriverCalls implements Answered {
     return this.#inFlight.size >= mostMerged;
   }
 
+  isTimeKnown(steadyMs: number): boolean {
+    return steadyMs - this.#learnedMs < learnEveryMs;
+  }
+
   /** Asks the driver, learns from the answer, and tells observers of the round trip. */
-  async #tell<T extends Loaded | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
+  async #tell<T extends Loaded | Swapped | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
     const sentMs = performance.now();
     let ok = false;
     this.#inFlight.add(steps);
@@ -59,10 +69,13 @@ export class DriverCalls implements Answered {
       const answer = await ask();
       ok = true;
       const receivedMs = performance.now();
-      const { nowMs } = ("nowMs" in answer ? answer : answer[0]) as Loaded;
+      const { nowMs } = ("rows" in answer ? answer : answer[0]) as Swapped;
       this.answeredMs = receivedMs;
       this.roundTripMs = receivedMs - sentMs;
-      this.serverClock.learn(nowMs, sentMs, receivedMs);
+      if (nowMs !== undefined) {
+        this.serverClock.learn(nowMs, sentMs, receivedMs);
+        this.#learnedMs = receivedMs;
+      }
       return answer;
     } finally {
       this.#inFlight.delete(steps);

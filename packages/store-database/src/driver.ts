@@ -27,6 +27,8 @@ export interface Change {
 export interface ValidTime {
   readonly fromMs: number;
   readonly untilMs: number;
+  /** Whether the answer need not say the database's time, because it was learned a moment ago. */
+  readonly isTimeKnown?: boolean | undefined;
 }
 
 /** What the database holds now. */
@@ -38,7 +40,9 @@ export interface Loaded {
 }
 
 /** What became of a change. */
-export interface Swapped extends Loaded {
+export interface Swapped extends Omit<Loaded, "nowMs"> {
+  /** As `Loaded` has it. Undefined only with `isTimeKnown`. */
+  readonly nowMs?: number | undefined;
   /** Whether all changes were written. If not, none was. */
   readonly done: boolean;
 }

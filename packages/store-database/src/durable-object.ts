@@ -102,13 +102,13 @@ export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: Dura
   functionOrNothing(where, "shardOf", shardOf, "(key) => key");
   functionOrNothing(where, "waitUntil", waitUntil, "waitUntil");
 
-  async function ask([first = ""]: readonly string[], question: Question): Promise<Swapped> {
+  async function ask([first = ""]: readonly string[], question: Question): Promise<Loaded & Swapped> {
     const name = shardOf === undefined ? "floodgate" : first.slice(0, first.indexOf(" "));
     // A stub belongs to the request that made it.
     const object = namespace.get(namespace.idFromName(name));
     const answer = await object.fetch("https://floodgate/", { method: "POST", body: JSON.stringify(question) });
     if (answer.status !== 200) throw new Error(`The Durable Object answered ${answer.status}.`);
-    const swapped = (await answer.json()) as Swapped & { rows: (Row | null)[] };
+    const swapped = (await answer.json()) as Loaded & Swapped & { rows: (Row | null)[] };
     return { ...swapped, rows: swapped.rows.map((row) => row ?? undefined) };
   }
 

@@ -47,7 +47,10 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   const table = tableOf("postgres", options, ["prepare"]);
   if (options.prepare !== undefined) flag("postgres", "prepare", options.prepare);
   let prepare = options.prepare ?? typeof (client as { connect?: unknown }).connect === "function";
-  const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)";
+  /** Whether the client says how many rows were written. */
+  let counts = false;
+  // As a float: `extract` computes with decimals, which takes longer.
+  const nowMs = "floor(date_part('epoch', clock_timestamp()) * 1000)";
 
   // In whole minutes, so that most changes leave the index alone: Postgres then updates a row in place.
   const ends = (now: string, life: string): string => `(ceil((${now} + ${life}) / 60000) * 60000)::bigint`;
@@ -58,7 +61,7 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
 ), held AS MATERIALIZED (
   SELECT f.key, f.version, f.value FROM change c JOIN ${table} f USING (key) ORDER BY f.key FOR UPDATE OF f
 ), clock AS MATERIALIZED (
-  SELECT count(*), ${nowMs}::float8 AS now FROM held
+  SELECT count(*), ${nowMs} AS now FROM held
 ), verdict AS MATERIALIZED (
   SELECT c.swap, bool_and(c.was IS NOT DISTINCT FROM h.version AND k.now BETWEEN ($7::float8[])[c.swap] AND ($8::float8[])[c.swap]) AS done
   FROM change c CROSS JOIN clock k LEFT JOIN held h USING (key) GROUP BY c.swap
@@ -75,13 +78,16 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
 )
 SELECT k.now, l.swap, l.done, l.key, l.version::text, l.value FROM clock k LEFT JOIN lost l ON TRUE`;
 
+  // Without RETURNING, Postgres and the client have less to do.
+  const update = `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${ends(nowMs, "$4")}
+WHERE key = $1 AND version = $7 AND ${nowMs} BETWEEN $5 AND $6`;
   const sql = {
-    load: `SELECT ${nowMs}::float8 AS now, f.key, f.version::text, f.value
+    load: `SELECT ${nowMs} AS now, f.key, f.version::text, f.value
 FROM (SELECT) one LEFT JOIN ${table} f ON f.key = ANY ($1::text[])`,
-    update: `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${ends(nowMs, "$4")}
-WHERE key = $1 AND version = $5 AND ${nowMs} BETWEEN $6 AND $7 RETURNING ${nowMs}::float8 AS now`,
+    update,
+    updateAndTell: `${update} RETURNING ${nowMs} AS now`,
     insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, ${ends(nowMs, "$4")}
-WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::float8 AS now`,
+WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS now`,
     swap: swapSql(""),
     swapMany: swapSql("ON CONFLICT DO NOTHING"),
     sweep: `DELETE FROM ${table} WHERE key = ANY (ARRAY(
@@ -92,9 +98,11 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::floa
   async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<Answer[]> {
     const text = sql[name];
     try {
-      const statement = { name: `floodgate-2-${name}-${table}`, text, values };
+      const statement = { name: `floodgate-3-${name}-${table}`, text, values };
       const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
-      return (Array.isArray(answer) ? answer : answer.rows) as Answer[];
+      const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : answer;
+      counts = typeof rowCount === "number";
+      return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as Answer[];
     } catch (error) {
       const code = codeOf(error);
       if (code === noTable) throw missingTable(table, postgresMigration(options), error);
@@ -110,10 +118,12 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::floa
     return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
   }
 
-  async function swapOne({ key, was, value = "", lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+  async function swapOne({ key, was, value = "", lifeMs }: Change, { fromMs, untilMs, isTimeKnown }: ValidTime): Promise<Swapped> {
     const version = newVersion();
-    const values = [key, version, value, lifeMs, ...(was === undefined ? [] : [was]), fromMs, untilMs];
-    const [written] = await ask(was === undefined ? "insert" : "update", values).catch(nothingIfOvertaken);
+    const values: unknown[] = [key, version, value, lifeMs, fromMs, untilMs];
+    if (was !== undefined) values.push(was);
+    const update = counts && isTimeKnown === true ? "update" : "updateAndTell";
+    const [written] = await ask(was === undefined ? "insert" : update, values).catch(nothingIfOvertaken);
     if (written === undefined) return { ...(await load([key])), done: false };
     return { done: true, nowMs: written.now, rows: [{ version, value }] };
   }
@@ -144,9 +154,9 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::floa
     });
   }
 
-  async function swap(changes: readonly Change[], valid: ValidTime): Promise<Swapped> {
+  function swap(changes: readonly Change[], valid: ValidTime): Promise<Swapped> {
     if (changes.length === 1) return swapOne(changes[0] as Change, valid);
-    return (await swapAll([{ changes, valid }]))[0] as Swapped;
+    return swapAll([{ changes, valid }]).then(([swapped]) => swapped as Swapped);
   }
 
   const goesAlone = ({ changes }: Swap): boolean => changes.length > 1 && changes.some(({ was }) => was === undefined);
@@ -167,6 +177,11 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::floa
   };
 }
 
+interface Answers {
+  readonly rows: unknown[];
+  readonly rowCount?: unknown;
+}
+
 /** A row of an answer; `key` is null if no row was found. */
 interface Answer {
   readonly now: number;
@@ -180,7 +195,7 @@ interface Answer {
 
 /** A client of pg's kind. */
 interface Preparing {
-  query(prepared: { readonly name: string; readonly text: string; readonly values: unknown[] }): PromiseLike<{ rows: unknown[] }>;
+  query(prepared: { readonly name: string; readonly text: string; readonly values: unknown[] }): PromiseLike<Answers>;
 }
 
 function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {

@@ -9,7 +9,7 @@ interface Statement {
 /** Rows of a SQLite that answers at once. */
 export interface SqliteRows {
   load(keys: readonly string[]): Loaded;
-  swap(changes: readonly Change[], valid: ValidTime, decideAgain?: DecideAgain): Swapped;
+  swap(changes: readonly Change[], valid: ValidTime, decideAgain?: DecideAgain): Loaded & Swapped;
   sweep(most: number): void;
 }
 
@@ -32,7 +32,7 @@ export function sqliteRows(database: { prepare(sql: string): Statement }, table:
     return { nowMs: Date.now(), rows: keys.map((key) => find.all(key)[0] as Row | undefined) };
   }
 
-  function swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime, decideAgain?: DecideAgain): Swapped {
+  function swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime, decideAgain?: DecideAgain): Loaded & Swapped {
     // The clock is read with the lock.
     const { nowMs, rows } = load(changes.map(({ key }) => key));
     const isSame = changes.every(({ was }, i) => rows[i]?.version === was);

@@ -5,9 +5,12 @@ import { queueTimeout, timeout } from "./faults.js";
 /** Reads and changes the entries of a step's keys, in their order. */
 export type Work<T> = (entries: readonly Entry[], nowMs: number) => T;
 
-/** What the database has answered last, by this process's monotonic clock. */
-export interface Answered {
-  answeredMs: number;
+/** Whose steps they are. */
+export interface StepOwner {
+  /** When the database has answered last, by this process's monotonic clock. */
+  readonly answeredMs: number;
+  /** Called when a step has expired: its keys may be free. */
+  expired(): void;
 }
 
 /** One call of the store, with its promise. It settles once, by its deadline. */
@@ -28,16 +31,16 @@ export class Step<T = unknown> implements Waiter {
   wake: () => void = () => undefined;
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
-  readonly #answered: Answered;
+  readonly #owner: StepOwner;
   #result: T | undefined;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, answered: Answered) {
+  constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, owner: StepOwner) {
     this.keys = keys;
     this.#work = work;
     this.#timeoutMs = timeoutMs;
-    this.#answered = answered;
+    this.#owner = owner;
     this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
     this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
@@ -53,8 +56,11 @@ export class Step<T = unknown> implements Waiter {
     });
   }
 
-  run(entries: readonly Entry[], nowMs: number): void {
-    this.#result = this.#work(entries, nowMs);
+  run(entries: ReadonlyMap<string, Entry>, nowMs: number): void {
+    this.#result = this.#work(
+      this.keys.map((key) => entries.get(key) as Entry),
+      nowMs,
+    );
   }
 
   /** Settles the promise with the result of the last run. */
@@ -69,7 +75,8 @@ export class Step<T = unknown> implements Waiter {
   }
 
   expire(): void {
-    const isAlive = !this.inFlight && this.#answered.answeredMs > this.askedMs;
+    const isAlive = !this.inFlight && this.#owner.answeredMs > this.askedMs;
     this.fail(isAlive ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
+    this.#owner.expired();
   }
 }

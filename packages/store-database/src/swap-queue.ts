@@ -4,7 +4,7 @@ import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
 import { Entry } from "./entry.js";
 import { fault } from "./faults.js";
-import { Step, type Work } from "./step.js";
+import { Step, type StepOwner, type Work } from "./step.js";
 
 /** A row as this process saw it last. */
 interface Seen {
@@ -34,7 +34,7 @@ const longestPauseMs = 16;
  * Decides steps on what this process remembers of the rows, and writes the result if the rows are still so. Otherwise the database answers
  * what it has, and the same steps are decided on that. Only one change of a key is in flight at a time; steps on it wait, and go together.
  */
-export class SwapQueue {
+export class SwapQueue implements StepOwner {
   readonly #driver: DatabaseDriver;
   readonly #calls: DriverCalls;
   readonly #clock: Clock | undefined;
@@ -52,8 +52,12 @@ export class SwapQueue {
     this.#clock = clock;
   }
 
+  get answeredMs(): number {
+    return this.#calls.answeredMs;
+  }
+
   ask<T>(keys: readonly string[], work: Work<T>, timeoutMs: number): Promise<T> {
-    const step = new Step(keys, work, timeoutMs, this.#calls);
+    const step = new Step(keys, work, timeoutMs, this);
     this.#waiting.push(step as Step);
     this.#deadlines.add(step);
     if (workEndsWithRequest) this.#takeTurns(step as Step).catch((error) => step.fail(fault(error)));
@@ -66,7 +70,10 @@ export class SwapQueue {
     await undefined;
     while (!step.settled) {
       const isFree = !step.keys.some((key) => this.#isBusy(key));
-      for (const batch of isFree ? this.#nextBatches(step) : []) this.#keepAlive(this.#work(batch));
+      for (const batch of isFree ? this.#nextBatches(step) : []) {
+        const answers = batch.steps.map(({ answer }) => answer);
+        this.#keepAlive(Promise.race([this.#work(batch, true), Promise.allSettled(answers)]));
+      }
       await step.turn();
     }
   }
@@ -76,13 +83,16 @@ export class SwapQueue {
   }
 
   /**
-   * What this process knows of keys without asking, if it has seen all of them in the last `maxAgeMs`.
+   * What this process knows of the keys of checks without asking, if it has seen all of them in the last `maxAgeMs`.
    * `slackMs`: how much later it may be when a question that is sent now arrives.
    */
-  recent(keys: readonly string[], maxAgeMs: number): { entries: readonly Entry[]; nowMs: number; slackMs: number } | undefined {
+  recent(
+    checks: readonly { readonly key: string }[],
+    maxAgeMs: number,
+  ): { entries: readonly Entry[]; nowMs: number; slackMs: number } | undefined {
     const steadyMs = performance.now();
     const entries: Entry[] = [];
-    for (const key of keys) {
+    for (const { key } of checks) {
       const seen = this.#seen.peek(key);
       if (seen === undefined || steadyMs - seen.sentMs > maxAgeMs) return undefined;
       entries.push(seen.entry);
@@ -104,12 +114,18 @@ export class SwapQueue {
     queueMicrotask(() => {
       this.#scheduled = false;
       if (this.#calls.areMany) return;
-      for (const batch of this.#nextBatches()) void this.#work(batch);
+      const batches = this.#nextBatches();
+      for (const batch of batches) void this.#work(batch, batches.length === 1);
     });
   }
 
   /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. With `own`, only its batch. */
-  #nextBatches(own?: Step): Batch[] {
+  #nextBatches(own?: Step): readonly Batch[] {
+    const [first] = this.#waiting;
+    if (first !== undefined && this.#waiting.length === 1 && !first.keys.some((key) => this.#isBusy(key))) {
+      this.#waiting = [];
+      return isOver(first) ? [] : this.#begin([{ steps: [first], keys: new Set(first.keys) }]);
+    }
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
@@ -135,15 +151,18 @@ export class SwapQueue {
       }
     }
     const next = [...batches].filter(({ steps }) => own === undefined || steps.includes(own));
-    for (const batch of next) {
-      batches.delete(batch);
-      for (const key of batch.keys) this.#busy.set(key, batch);
-    }
+    for (const batch of next) batches.delete(batch);
+    this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
+    return this.#begin(next);
+  }
+
+  /** Marks the keys of batches as busy. */
+  #begin(batches: readonly Batch[]): readonly Batch[] {
+    for (const batch of batches) for (const key of batch.keys) this.#busy.set(key, batch);
     // A batch whose request has ended stays until its key is asked for again, or until it is the oldest.
     const [oldest] = this.#busy.keys();
     if (oldest !== undefined && !this.#isBusy(oldest)) this.#busy.delete(oldest);
-    this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
-    return next;
+    return batches;
   }
 
   #isFull({ steps, keys }: Batch, { keys: more }: Step): boolean {
@@ -156,10 +175,9 @@ export class SwapQueue {
     return this.#busy.get(key)?.steps.some((step) => !isOver(step)) === true;
   }
 
-  async #work(batch: Batch): Promise<void> {
+  async #work(batch: Batch, alone: boolean): Promise<void> {
     try {
-      // A client may never answer, after it has lost its connection. Then the next steps are not to wait for it.
-      await Promise.race([this.#attempt(batch), Promise.allSettled(batch.steps.map(({ answer }) => answer))]);
+      await this.#attempt(batch, alone);
     } catch (error) {
       // Whether it was written is unknown.
       for (const key of batch.keys) this.#seen.delete(key);
@@ -169,6 +187,15 @@ export class SwapQueue {
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     const unsettled = batch.steps.filter(({ settled }) => !settled);
     if (unsettled.length > 0) this.#waiting = [...unsettled, ...this.#waiting];
+    this.#goOn();
+  }
+
+  /** A client may never answer, after it has lost its connection. Then the next steps do not wait for it. */
+  expired(): void {
+    this.#goOn();
+  }
+
+  #goOn(): void {
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();
   }
@@ -179,13 +206,16 @@ export class SwapQueue {
   }
 
   /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */
-  async #attempt({ steps, keys }: Batch): Promise<void> {
-    const unknown = [...keys].filter((key) => !this.#seen.has(key));
-    let rows = new Map([...keys].map((key) => [key, this.#seen.get(key) as Seen]));
+  async #attempt({ steps, keys }: Batch, alone: boolean): Promise<void> {
+    let rows = new Map<string, Seen>();
+    for (const key of keys) {
+      const seen = this.#seen.get(key);
+      if (seen !== undefined) rows.set(key, seen);
+    }
     let loadedMs = 0;
-    if (unknown.length > 0 || !this.#calls.serverClock.isKnown) {
-      const loading = unknown.length > 0 ? unknown : [...keys];
-      loadedMs = await this.#load(loading, rows, steps);
+    if (rows.size < keys.size || !this.#calls.serverClock.isKnown) {
+      const unknown = [...keys].filter((key) => !rows.has(key));
+      loadedMs = await this.#load(unknown.length > 0 ? unknown : [...keys], rows, steps);
     }
     let plan = this.#decide(steps, rows, loadedMs);
     if (!plan.changed) {
@@ -195,7 +225,7 @@ export class SwapQueue {
       loadedMs = await this.#load([...keys], rows, steps);
       plan = this.#decide(steps, rows, loadedMs);
     }
-    if (plan.changed) await this.#swap(steps, rows, plan);
+    if (plan.changed) await this.#swap(steps, rows, plan, alone);
     else this.#finishFresh(steps, rows);
   }
 
@@ -209,16 +239,13 @@ export class SwapQueue {
 
   /** Decides the steps on copies of the rows. */
   #decide(steps: readonly Step[], rows: ReadonlyMap<string, Seen>, loadedMs: number): Plan {
-    const entries = new Map([...rows].map(([key, { entry }]) => [key, entry.copy()]));
+    const entries = new Map<string, Entry>();
+    for (const [key, { entry }] of rows) entries.set(key, entry.copy());
     const nowMs = this.#clock === undefined ? Math.max(loadedMs, this.#nowMs(performance.now())) : this.#clock();
-    for (const step of steps) {
-      if (!step.settled)
-        step.run(
-          step.keys.map((key) => entries.get(key) as Entry),
-          nowMs,
-        );
-    }
-    return { nowMs, entries, changed: [...entries.values()].some(({ changed }) => changed) };
+    for (const step of steps) if (!step.settled) step.run(entries, nowMs);
+    let changed = false;
+    for (const entry of entries.values()) changed ||= entry.changed;
+    return { nowMs, entries, changed };
   }
 
   /** Reads rows into `rows`, and returns the server's time. */
@@ -232,7 +259,7 @@ export class SwapQueue {
     return loaded.nowMs;
   }
 
-  async #swap(steps: readonly Step[], rows: Map<string, Seen>, first: Plan): Promise<void> {
+  async #swap(steps: readonly Step[], rows: Map<string, Seen>, first: Plan, alone: boolean): Promise<void> {
     const sentMs = performance.now();
     const open = steps.filter(({ settled }) => !settled);
     // Every process locks rows in this order, so of those that conflict, one goes on.
@@ -251,9 +278,13 @@ export class SwapQueue {
       return changesOf();
     };
     const leftMs = Math.min(...open.map((step) => msLeft(step, sentMs)));
-    const valid = { fromMs: this.#clock === undefined ? nowMs : 0, untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs) };
+    const valid = {
+      fromMs: this.#clock === undefined ? nowMs : 0,
+      untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs),
+      isTimeKnown: this.#calls.isTimeKnown(sentMs),
+    };
     for (const step of open) step.inFlight = true;
-    const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open);
+    const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open, alone);
     for (const step of open) step.inFlight = false;
     let overtaken = false;
     for (const [i, key] of keys.entries()) {

@@ -122,7 +122,7 @@ export class Workers {
 
   /** A driver that runs in the Worker. */
   driver(database: string): DatabaseDriver {
-    const ask = async (call: string, question: unknown): Promise<Swapped> => {
+    const ask = async (call: string, question: unknown): Promise<Loaded & Swapped> => {
       const answer = (await this.ask(`${database}/${call}`, question)) as { done: boolean; nowMs: number; rows: (Row | null)[] };
       return { ...answer, rows: answer.rows.map((row) => row ?? undefined) };
     };
