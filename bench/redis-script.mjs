@@ -1,5 +1,6 @@
 import {
   concurrency,
+  consumeAll,
   createLimiter,
   fixedWindow,
   gcra,
@@ -87,6 +88,10 @@ export async function redisScript({ rounds }) {
       const limiter = createLimiter({ name, policy, store, timeoutMs: 5000 });
       subjects[name] = { call: (key) => limiter.consume(key) };
     }
+    const pair = ["1m", window].map((window) =>
+      createLimiter({ name: `per ${window}`, policy: slidingWindowCounter({ limit, window }), store, timeoutMs: 5000 }),
+    );
+    subjects["two sliding window counters"] = { call: (key) => consumeAll(pair.map((limiter) => ({ limiter, key }))) };
     subjects[settlement] = await settlementOf(redis);
     const slot = createLimiter({ name: "slot", policy: concurrency({ limit: 10_000, hold: "1h" }), store, timeoutMs: 5000 });
     subjects["concurrency, taken or given back"] = { call: async (key) => slot.refund(key, await slot.consume(key)) };

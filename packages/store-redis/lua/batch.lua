@@ -1,4 +1,4 @@
--- The general script: reads the policies and appends decisions to the reply. blocks.lua, charges.lua and steps.lua follow it. A consume
+-- The general script: reads the policies and appends decisions to the reply. blocks.lua, charges.lua and steps.lua follow it. A request
 -- alone has a script of its own, lean.lua. Calls of templates (values.lua) are inlined. The functions of these files are no templates.
 --
 -- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
@@ -158,14 +158,9 @@ for i = 1, tonumber(ARGV[4]) do
   arg = arg + 1 + parameters
 end
 
-local read_only
 local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, always)
   if not ok then
-    -- Redis 7 raises tables, earlier versions raise strings.
-    local problem = type(allowed) == 'table' and allowed.err or allowed
-    if string.find(problem, 'READONLY', 1, true) then read_only = problem end
-    size = size + 1
-    answer[size] = problem
+    size = append_problem(answer, size, allowed)
     return
   end
   local brief = allowed and not always

@@ -9,7 +9,7 @@
 --   the time: Redis's clock, or the newest time in the list if that is later;
 --   the units of the entries that have ended.
 local function open_held(key, longest)
-  local value = call('GET', key) or ''
+  local value = prefetched or call('GET', key) or ''
   local from, held, at, gone = 16, 0, now, 0
   local size = #value - 15
   origin = nil

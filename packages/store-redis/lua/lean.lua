@@ -1,32 +1,37 @@
--- The last part of a script for one decision alone: it consumes units of one key under one policy. The calls below are replaced by the bodies of the functions. Creating those functions, a table for the policy and a pcall would cost as
--- much as the decision.
+-- The last part of a lean script: one request alone consumes units under one limit, or under several, all or none. All calls are inlined:
+-- functions, tables for the policies and a pcall would cost as much as the decision.
 --
--- KEYS[1]  the key of the state
--- ARGV[3]  the units to consume; 1 if it is missing
--- ARGV...  of a calendar window, its edges
+-- KEYS     the keys of the states
+-- ARGV[3]  and so on: the units to consume of each; 1 if missing
+-- ARGV...  of each calendar window, its edges
 --
--- The parameters of the policy, `wants_state` and the length of the key's last part (`kind_size`) are constants of the script: each policy has
--- its own.
+-- The parameters of the policies, `wants_state` and `is_whole` are constants of the script.
 --
--- Replies as batch.lua does to a consume. But a decision that fails is an error of the script: no other step fails with it.
-local key, cost = KEYS[1], tonumber(ARGV[3] or 1)
-check = 1
-
-local left_ms, is_ban = 0, false
--- A value of another type is no block. While a Cluster slot moves, the block may be on the other node: then the key is not blocked here.
-local block = redis.pcall('GET', sub(key, 1, -1 - kind_size) .. 'blocks')
-check_permission(block)
-if block and type(block) == 'string' then
-  left_ms, is_ban = blocked_ms(block)
+-- Replies as the general script does to a consume; if `is_whole`, as to an 'a'. But a decision that fails is an error of the script.
+local reply, size, whole, passes, rejects = { server_us, nil, nil, nil, nil, nil }, 1, true, true, nil
+local values = redis.pcall('MGET', VALUES)
+if values.err then
+  -- While a Cluster slot moves, a block may be on the other node: then the key is not blocked here. `decide` reads the state.
+  values = {}
+  for i = 1, #KEYS do
+    local block = redis.pcall('GET', match(KEYS[i], '^.*:') .. 'blocks')
+    check_permission(block)
+    values[i] = type(block) == 'string' and block
+  end
 end
-
-local allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = decide(key, cost, left_ms == 0)
-
-if allowed and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and left_ms == 0 then return { server_us, remaining, reset_ms } end
-local reply, size = { server_us, nil, nil, nil, nil, nil, nil, nil }, 1
-if left_ms > 0 then reply[2], reply[3], size = is_ban and -4 or -3, left_ms, 3 end
-size = append_decision(reply, size, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
-if not allowed or left_ms > 0 then
-  size = append_state(reply, size, state)
+-- The writes of the first round wait for all limits.
+if is_whole then writes = { nil, nil, nil, nil, nil, nil, nil, nil, nil, nil } end
+for _ = 1, 2 do
+  if is_whole then size, passes = 2, true end
+DECISIONS
+  if not writes then break end
+  whole = passes
+  if whole then
+    put_all()
+    break
+  end
+  -- Decide again: now only a log with countRejected is charged, if it rejects.
+  writes = nil
 end
+if is_whole then reply[2] = whole and 1 or 0 end
 return reply

@@ -49,6 +49,12 @@ local first = birth_size + 1
 -- The index of the current key, and the stored value that the current state comes from. Algorithms set `origin` to nil if the state no
 -- longer counts: then the next charge begins a new state.
 local check, origin
+-- The stored value of the current key, if it has been read already.
+local prefetched
+-- While a request under several limits is decided: the commands that write, each as five values. See `put`.
+local writes
+-- The error of a server that takes no writes.
+local read_only
 
 -- Bounds of settlements, as in core's debt.ts: the largest exact integer, the deepest debt of a log or a bucket, and the
 -- milliseconds in which a bucket pays off its largest debt.

@@ -94,7 +94,7 @@ local function decide(key, cost, commit)
     reset = reset_of(cells)
     -- Within a sub-window the expiry does not change.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '15', pack(count_fields, cells[COUNTS]))
+      put('SETRANGE', key, '15', pack(count_fields, cells[COUNTS]))
     else
       write_newest(key, cells, value, past, reset)
     end

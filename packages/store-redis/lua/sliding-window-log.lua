@@ -163,13 +163,17 @@ local function log_units(key, to, stored, newest, at, from, base, total, reset)
     write(key, pack(head, layout, base, 0) .. counts .. made, reset)
   else
     local next_free = head_size + entry_size * to
-    call('SETRANGE', key, again and next_free - entry_size or next_free, made)
+    put('SETRANGE', key, again and next_free - entry_size or next_free, made)
     if not again and next_free + entry_size < length then
-      call('SETRANGE', key, length - entry_size, pack(fields, (length - next_free) / entry_size - 1, free))
+      put('SETRANGE', key, length - entry_size, pack(fields, (length - next_free) / entry_size - 1, free))
     end
-    if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
+    if base ~= stored then
+      put('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from))
+    end
     -- Within a millisecond the expiry does not change.
-    if not (again and steady) then call('PEXPIRE', key, max(reset, 1) + longer_ms) end
+    if not (again and steady) then
+      put('PEXPIRE', key, max(reset, 1) + longer_ms)
+    end
   end
 end
 

@@ -1,6 +1,8 @@
 -- Runs the steps and replies. The last part of the general script: batch.lua describes the steps and the reply.
 
 local key, last = 0, #ARGV
+-- Of the 'a' at hand: the number of its limits, their functions, costs and kinds, and the size of the reply before it. `decide_all` decides it.
+local count, limits, costs, shadows, looks, before, decide_all
 local settle, redeem, end_lease, block, write_block, reset
 while arg <= last do
   local step = ARGV[arg]
@@ -20,10 +22,7 @@ while arg <= last do
     end
     arg = arg + 1
   elseif step == 'a' then
-    -- All other limits are checked before any is charged; the first one is checked and charged in one go. A limit that
-    -- rejects charges nothing, except that it logs the request with countRejected.
-    local count = tonumber(ARGV[arg])
-    local limits, costs, shadows, looks = {}, {}, {}, {}
+    count, limits, costs, shadows, looks = tonumber(ARGV[arg]), {}, {}, {}, {}
     for i = 1, count do
       local at = arg + 3 * i - 2
       limits[i], costs[i] = policies[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
@@ -31,45 +30,41 @@ while arg <= last do
       shadows[i], looks[i] = kind % 2 == 1, kind >= 2
     end
     arg = arg + 2 + 3 * count
-    for _ = 1, tonumber(ARGV[arg - 1]) do
-      local before, whole, problem = size, true, nil
-      for i = 2, count do
-        local ok, allows = pcall(limits[i], KEYS[key + i], costs[i], false)
-        if not ok then problem = allows end
-        if blocks and blocked_at(key + i) > 0 then allows = false end
-        whole = whole and (allows or shadows[i])
-      end
-      size = size + 1
-      for i = 1, count do
-        local limit, name = limits[i], KEYS[key + i]
-        check = key + i
-        local left_ms = blocks and blocked_at(key + i) or 0
-        local commit = whole and not looks[i] and left_ms == 0
-        if not (whole or looks[i] or problem or left_ms > 0) then
-          local ok, allows = pcall(limit, name, costs[i], false)
-          commit = ok and not allows
-        end
-        if not problem then
-          local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit, name, costs[i], commit)
-          if ok then
-            if i == 1 then
-              whole = whole and (allows and left_ms == 0 or shadows[1])
-              answer[size] = whole and 1 or 0
-            end
-            if left_ms > 0 then
-              append_blocked(key + i, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
-            else
-              append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
-            end
+    decide_all = decide_all or function()
+      local whole, rejects = true, {}
+      -- As in lean.lua: the writes of the first round wait for all limits, and a second one follows a rejection.
+      writes = { nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }
+      for _ = 1, 2 do
+        size = before + 1
+        local passes = true
+        for i = 1, count do
+          check = key + i
+          local left_ms = blocks and blocked_at(check) or 0
+          local commit = left_ms == 0 and not looks[i] and (whole or rejects[i])
+          local allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = limits[i](KEYS[check], costs[i], commit)
+          rejects[i] = not allowed
+          passes = passes and (allowed and left_ms == 0 or shadows[i])
+          if left_ms > 0 then
+            append_blocked(check, true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
           else
-            problem = allows
+            append(true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
           end
         end
+        if not writes then break end
+        whole = passes
+        if whole then
+          put_all()
+          break
+        end
+        writes = nil
       end
-      if problem then
-        for i = before + 1, size do answer[i] = nil end
-        size = before
-        append(false, problem)
+      answer[before + 1] = whole and 1 or 0
+    end
+    for _ = 1, tonumber(ARGV[arg - 1]) do
+      before = size
+      local ok, problem = pcall(decide_all)
+      if not ok then
+        size = append_problem(answer, before, problem)
       end
       key = key + count
     end

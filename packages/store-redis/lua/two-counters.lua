@@ -47,7 +47,7 @@ local function decide(key, cost, commit)
     local count = newest < 0 and -newer or newer
     -- Within a window the expiry does not change.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '15', pack('>i7', count))
+      put('SETRANGE', key, '15', pack('>i7', count))
     else
       write(key, pack(fields, layout, start, count, oldest), ahead + 2 * windowMs)
     end

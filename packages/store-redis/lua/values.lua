@@ -4,17 +4,40 @@
 -- none or its size differs. The caller checks the layout: values of older versions and foreign values count as no state. A key of another
 -- type is an error.
 local function read(key, size)
-  local value = call('GET', key)
+  local value = prefetched or call('GET', key)
   if not value or #value ~= birth_size + size then value = nil end
   origin = value
   return value
+end
+
+-- Runs a command that writes, with three arguments at most. Within a request under several limits `writes` keeps it back.
+local function put(command, key, one, two, three)
+  if writes then
+    local kept = #writes
+    writes[kept + 1], writes[kept + 2], writes[kept + 3], writes[kept + 4], writes[kept + 5] = command, key, one, two or false, three or false
+  elseif three then
+    call(command, key, one, two, three)
+  elseif two then
+    call(command, key, one, two)
+  else
+    call(command, key, one)
+  end
+end
+
+-- Runs the commands that were kept back.
+local function put_all()
+  local kept = writes
+  writes = nil
+  for i = 1, #kept, 5 do
+    put(kept[i], kept[i + 1], kept[i + 2], kept[i + 3], kept[i + 4])
+  end
 end
 
 -- Writes a state that expires when it is the same as no state, `reset_ms` from now.
 local function write(key, value, reset_ms)
   local birth = origin and sub(origin, 1, birth_size) or pack(birth_format, server_us + check)
   if reset_ms < 1 then reset_ms = 1 end
-  call('SET', key, birth .. value, 'PX', reset_ms + longer_ms)
+  put('SET', key, birth .. value, 'PX', reset_ms + longer_ms)
 end
 
 -- The start and the end of a block as numbers; zeros if `block` cannot have written them.
@@ -52,6 +75,17 @@ local function blocked_ms(value)
   local block_ms = left_of(block_start, block_end)
   local ban_ms = left_of(ban_start, ban_end)
   return max(block_ms, ban_ms), ban_ms > block_ms
+end
+
+-- Replaces what a failed step has appended to a reply, from `before` on. Returns the reply's size.
+local function append_problem(reply, before, problem)
+  -- Redis 7 raises tables, earlier versions raise strings.
+  local message = type(problem) == 'table' and problem.err or problem
+  if match(message, 'READONLY') then read_only = message end
+  for i = #reply, before + 1, -1 do reply[i] = nil end
+  reply[before + 1] = message
+  writes = nil
+  return before + 1
 end
 
 -- Appends a decision that is not brief to a reply. Returns the reply's size.

@@ -10,7 +10,7 @@ local function decide(key, cost, commit)
     count = count + cost
     -- Within a window the expiry does not change.
     if found ~= 0 and steady then
-      call('SETRANGE', key, '15', pack('>i7', count))
+      put('SETRANGE', key, '15', pack('>i7', count))
     else
       local value = packed(start, stop, count)
       write(key, value, reset)

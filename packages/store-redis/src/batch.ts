@@ -1,18 +1,16 @@
 import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
-import { general, type Script } from "./script.js";
+import type { LeanRequest } from "./lean.js";
+import { general } from "./script.js";
 
 /** A step that writes its keys and arguments to a batch. */
 interface Writing {
   readonly redisKey: string;
   /** The index of its first key in the batch, from 1. */
   firstKey: number;
-  /** The script of this step alone, if it has one; then it is not written. */
-  readonly lean: Script | undefined;
-  readonly cost: number;
-  /** The limit of a step with a script of its own. */
-  readonly known?: { readonly policy: AlgorithmArguments };
+  /** How it is sent alone, if a script of its own decides it; then it is not written. */
+  readonly lean: LeanRequest | undefined;
   write(batch: GeneralBatch): void;
 }
 
@@ -38,34 +36,42 @@ export interface BatchOptions {
 export function batchOf<Step extends Writing>(steps: readonly Step[], options: BatchOptions): Batch<Step> {
   const nowMs = options.clock?.();
   const [first] = steps as readonly [Step];
-  if (steps.length === 1 && first.lean !== undefined) return new LeanBatch(first, first.lean, nowMs, options);
+  const lean = steps.length === 1 ? first.lean : undefined;
+  if (lean !== undefined) return new LeanBatch(first, lean, nowMs, options);
   return new GeneralBatch(steps, nowMs, options);
 }
 
-/** A consume alone. */
+/** A request alone. */
 class LeanBatch<Step extends Writing> implements Batch<Step> {
   readonly steps: readonly [Step];
   readonly nowMs: number | undefined;
-  readonly #script: Script;
+  readonly #lean: LeanRequest;
   readonly #options: BatchOptions;
 
-  constructor(step: Step, script: Script, nowMs: number | undefined, options: BatchOptions) {
+  constructor(step: Step, lean: LeanRequest, nowMs: number | undefined, options: BatchOptions) {
     step.firstKey = 1;
     this.steps = [step];
-    this.#script = script;
+    this.#lean = lean;
     this.nowMs = nowMs;
     this.#options = options;
   }
 
   run(command: Run["command"]): Run {
-    const { redisKey, cost, known } = this.steps[0];
+    const { script, checks } = this.#lean;
     const { notAfterMs, serverMs } = this.#options;
-    const args = [command === "EVALSHA" ? this.#script.sha : this.#script.source, "1", redisKey, String(notAfterMs)];
-    const edges = known?.policy.edgesAt?.(this.nowMs ?? serverMs);
-    if (this.nowMs !== undefined || cost !== 1 || edges) args.push(String(this.nowMs ?? ""));
-    if (cost !== 1 || edges) args.push(String(cost));
-    if (edges) args.push(...edges);
-    return { command, args, firstKey: redisKey };
+    const args = [command === "EVALSHA" ? script.sha : script.source, String(checks.length)];
+    let takesOne = true;
+    for (const { redisKey, cost, known } of checks) {
+      args.push(redisKey);
+      takesOne &&= cost === 1 && known.policy.edgesAt === undefined;
+    }
+    args.push(String(notAfterMs));
+    if (this.nowMs !== undefined || !takesOne) args.push(String(this.nowMs ?? ""));
+    if (!takesOne) {
+      for (const { cost } of checks) args.push(String(cost));
+      for (const { known } of checks) args.push(...(known.policy.edgesAt?.(this.nowMs ?? serverMs) ?? []));
+    }
+    return { command, args, firstKey: this.steps[0].redisKey };
   }
 }
 

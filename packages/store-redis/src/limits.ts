@@ -2,15 +2,17 @@ import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
+import { LeanScripts } from "./lean.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
-import { leanScript, type Script } from "./script.js";
+import type { LeanLimit } from "./script.js";
 
 /** A limit, prepared for sending. */
 export interface KnownLimit extends CachedLimit {
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
-  /** The script of a decision alone under this limit, if it has one. */
-  readonly lean: Script | undefined;
+  /** The limit in lean scripts; undefined if only the general script decides it. */
+  readonly lean: (LeanLimit & { readonly id: string }) | undefined;
+  readonly scripts: LeanScripts;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
@@ -37,9 +39,6 @@ export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost:
   return { known, key, redisKey: prefix + hashTag(key) + known.suffix, cost, shadow, dryRun };
 }
 
-/** The most policies with a script of their own: Redis keeps each script. Decisions under others take the general script. */
-const mostLean = 200;
-
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
@@ -47,7 +46,7 @@ export class KnownLimits {
   readonly #deniedMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
-  readonly #lean = new Map<string, Script>();
+  readonly #scripts: LeanScripts;
   /** The last two lookups: most requests use the same limit, or the same two. */
   #last: KnownLimit | undefined;
   #other: KnownLimit | undefined;
@@ -55,6 +54,7 @@ export class KnownLimits {
   /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
   constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
     this.denied = denyCache && new DenyCache(denyCache);
+    this.#scripts = new LeanScripts(this.denied !== undefined);
     this.#deniedMs = denyCache?.maxAgeMs ?? 0;
     this.#leaseMs = leaseMs;
   }
@@ -71,12 +71,14 @@ export class KnownLimits {
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
     const policy = argumentsOf(limit.policy, limit.holdMs);
+    const kindSize = suffix.length - suffix.lastIndexOf(":") - 1;
     const lifeMs = lifeOf(limit, this.#leaseMs);
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
       policy,
       suffix,
-      lean: this.#leanOf(policy, suffix.length - suffix.lastIndexOf(":") - 1),
+      lean: policy.holds.length > 0 ? undefined : { ...policy, kindSize, id: `${policy.number} ${kindSize} ${policy.parameters} ` },
+      scripts: this.#scripts,
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
       deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
@@ -85,16 +87,5 @@ export class KnownLimits {
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);
     this.#known.set(limit, known);
     return known;
-  }
-
-  #leanOf(policy: AlgorithmArguments, kindSize: number): Script | undefined {
-    if (policy.holds.length > 0) return undefined;
-    const id = `${kindSize} ${policy.number} ${policy.parameters}`;
-    let script = this.#lean.get(id);
-    if (script === undefined && this.#lean.size < mostLean) {
-      script = leanScript(policy, kindSize, this.denied !== undefined);
-      this.#lean.set(id, script);
-    }
-    return script;
   }
 }

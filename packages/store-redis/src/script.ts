@@ -13,25 +13,41 @@ export interface Script {
 
 const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
 
-/** The lean sources of algorithms, by number, with `PARAMETERS` in place of a policy's constants. */
-const leanSources: string[] = [];
+/** A limit in lean scripts. */
+export interface LeanLimit extends Pick<AlgorithmArguments, "number" | "parameters"> {
+  /** The length of the last part of its keys. */
+  readonly kindSize: number;
+}
+
+/** The decisions of lua/lean.lua, by an algorithm's number, with `INDEX`, `VALUE` and `PARAMETERS` in place of what differs. */
+const leanDecisions: string[] = [];
+/** A lean script without its decisions. */
+let leanFrame: string | undefined;
 
 /**
- * The script of one decision alone under a policy, with all functions inlined.
- * @param kindSize the length of the last part of its keys.
+ * The script of one request alone under these limits, with all functions inlined.
+ * @param isWhole whether it is a consumeAll: then its reply begins with whether all limits were charged.
  * @param wantsState whether rejections return their state.
  */
-export function leanScript(
-  { number, parameters }: Pick<AlgorithmArguments, "number" | "parameters">,
-  kindSize: number,
-  wantsState: boolean,
-): Script {
-  const twin = twins[number - 1] as Twin;
-  leanSources[number] ??= stripped(leanSource(twin));
-  // Edges change, so they are arguments: see lua/lean.lua.
-  const edges = twin.edges === undefined ? [] : edgeNames.map((_, i) => `tonumber(ARGV[${i + 4}])`);
-  const values = [...parameters, ...edges, kindSize].join(", ");
-  return scriptOf(leanSources[number].replace("PARAMETERS", `${values}\nwants_state = ${wantsState}`));
+export function leanScript(limits: readonly LeanLimit[], isWhole: boolean, wantsState: boolean): Script {
+  const values = limits.map(({ kindSize }, i) => `sub(KEYS[${i + 1}], 1, ${-1 - kindSize}) .. 'blocks'`);
+  let edgeAt = limits.length + 3;
+  const decisions = limits.map(({ number, parameters }, i) => {
+    const twin = twins[number - 1] as Twin;
+    // A log reads its own parts.
+    const value = twin.name === "sliding-window-log" ? "nil" : `values[${values.push(`KEYS[${i + 1}]`)}]`;
+    // Edges change, so they are arguments: see lua/lean.lua.
+    const edges = twin.edges === undefined ? [] : edgeNames.map(() => `tonumber(ARGV[${edgeAt++}])`);
+    leanDecisions[number] ??= leanDecision(twin);
+    return leanDecisions[number]
+      .replace("INDEX", String(i + 1))
+      .replace("VALUE", value)
+      .replace("PARAMETERS", [...parameters, ...edges].join(", "));
+  });
+  leanFrame ??= leanSource();
+  const constants = `wants_state = ${wantsState}\nlocal is_whole = ${isWhole}\n`;
+  const source = leanFrame.replace("CONSTANTS\n", constants).replace("VALUES", values.join(", "));
+  return scriptOf(stripped(source.replace("DECISIONS\n", () => decisions.join(""))));
 }
 
 /** The names of a calendar window's edges in Lua. */
@@ -55,9 +71,15 @@ return missing
 `),
 );
 
-function leanSource(twin: Twin): string {
-  const { templates, prelude, constants } = partsOf(twin);
-  return `${prelude}${namesOf(twin, "PARAMETERS", "kind_size")}${constants}${templates.inline(lua("lean"))}`;
+function leanSource(): string {
+  const { templates, prelude } = partsOf();
+  return `${prelude}CONSTANTS\n${templates.inline(lua("lean"))}`;
+}
+
+function leanDecision(twin: Twin): string {
+  const { templates, constants } = partsOf(twin);
+  templates.take(lua("lean-limit"));
+  return `do\n${namesOf(twin, "PARAMETERS")}${constants}${templates.inline("decide_limit(INDEX, VALUE)\n")}end\n`;
 }
 
 /**
@@ -94,8 +116,8 @@ ${templates.inline(lua("steps"))}`;
  * A twin between the names that tie it to core's algorithm: each parameter is a variable, and so is each cell's place in a returned state
  * (`START` for `start`). A name that core does not have is an error in Lua.
  */
-function namesOf(twin: Twin, values: string, ...others: string[]): string {
-  return `local ${[...parametersOf(twin), ...others].join(", ")} = ${values}
+function namesOf(twin: Twin, values: string): string {
+  return `local ${parametersOf(twin).join(", ")} = ${values}
 local ${placesOf(twin.cells).join(", ")} = ${twin.cells.map((_, i) => i + 1).join(", ")}
 `;
 }

@@ -14,9 +14,9 @@ import {
 import type { GeneralBatch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
+import type { LeanRequest } from "./lean.js";
 import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
-import type { Script } from "./script.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
 
@@ -54,14 +54,9 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
   #read: unknown;
   /** The problem of this step, if only this step failed. */
   problem: string | undefined;
-  /** The script of this step alone, if it has one. */
-  readonly lean: Script | undefined;
-  readonly cost: number;
 
-  constructor(redisKey: string, timeoutMs: number, checks = 1, lean: Script | undefined = undefined, cost = 0) {
+  constructor(redisKey: string, timeoutMs: number, checks = 1) {
     this.redisKey = redisKey;
-    this.lean = lean;
-    this.cost = cost;
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
@@ -71,6 +66,11 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+  }
+
+  /** How it is sent alone, if a script of its own decides it. */
+  get lean(): LeanRequest | undefined {
+    return undefined;
   }
 
   /** Writes its keys and arguments to the batch. */
@@ -130,13 +130,19 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
 export class Consume extends Step<Decision, Decision | DecisionReply> {
   readonly known: KnownLimit;
   readonly key: string;
+  readonly cost: number;
   /** The equal ones of its batch, with itself. Undefined if there are no others. */
   equals: EqualConsumes | undefined;
 
   constructor(known: KnownLimit, key: string, redisKey: string, cost: number, timeoutMs: number) {
-    super(redisKey, timeoutMs, 1, known.lean, cost);
+    super(redisKey, timeoutMs);
     this.known = known;
     this.key = key;
+    this.cost = cost;
+  }
+
+  override get lean(): LeanRequest | undefined {
+    return this.known.scripts.request([this], false);
   }
 
   get #isFirst(): boolean {
@@ -219,6 +225,11 @@ export class ConsumeAll extends Step<Decision[], readonly DecisionReply[]> {
   constructor(checks: readonly KeyedCheck[], timeoutMs: number) {
     super((checks[0] as KeyedCheck).redisKey, timeoutMs, checks.length);
     this.#checks = checks;
+  }
+
+  override get lean(): LeanRequest | undefined {
+    if (this.#checks.some(({ shadow, dryRun }) => shadow || dryRun)) return undefined;
+    return (this.#checks[0] as KeyedCheck).known.scripts.request(this.#checks, true);
   }
 
   write(batch: GeneralBatch): void {

@@ -37,6 +37,8 @@ async function keysOn(node: RedisServer, count: number): Promise<string[]> {
   return [...keys.values()];
 }
 
+const fiveOf = (key: string): Check[] => Array.from({ length: 5 }, () => ({ limit: limitOf(10), key, cost: 1 }));
+
 /** The number of script runs on each master during `act`, highest first. */
 async function runsDuring(act: () => Promise<unknown>): Promise<number[]> {
   const masters = cluster.nodes.slice(0, 3);
@@ -59,16 +61,16 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     store = redisStore(connected.client);
     const masters = cluster.nodes.slice(0, 3);
     keys = (await Promise.all(masters.map(async (node) => (await keysOn(node, 1))[0]))) as typeof keys;
-    // The first round lets the library learn the nodes, the second lets the store learn each node's clock, and the third loads the general
-    // script.
+    // The first round lets the library learn the nodes, the second lets the store learn each node's clock, and the others load scripts.
     for (const key of [...keys, ...keys]) await store.consume(limitOf(1), key, 1, timeoutMs);
     for (const key of keys) await store.peek(limitOf(1), key, timeoutMs);
+    for (const key of keys) for (const quota of [1, 10, 100]) await store.consumeAll([{ limit: limitOf(quota), key, cost: 1 }], timeoutMs);
+    await store.consumeAll(fiveOf(keys[0]), timeoutMs);
   });
   afterAll(() => connected?.close());
 
   it("limits that share a key take one run on one node", async () => {
-    const checks = Array.from({ length: 5 }, (): Check => ({ limit: limitOf(10), key: keys[0], cost: 1 }));
-    expect(await runsDuring(async () => store.consumeAll(checks, timeoutMs))).toEqual([1, 0, 0]);
+    expect(await runsDuring(async () => store.consumeAll(fiveOf(keys[0]), timeoutMs))).toEqual([1, 0, 0]);
   });
 
   it("limits with different keys take one run per slot, and one refund per charged slot if another rejects", async () => {

@@ -1,5 +1,5 @@
 import { fixedWindow, type Policy, slidingWindowCounter } from "@floodgate/core";
-import { createLimit } from "@floodgate/core/store";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisServer, type Reply, startRedis } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
@@ -34,18 +34,38 @@ afterAll(async () => {
 let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
-/** A consume, a settlement, or a block of a key. */
-type Act = { readonly plan: number; readonly cost: number; readonly byMs: number } & (
+/** One limit of a request: a key's plans, the one at hand, and the cost. */
+interface Part {
+  readonly plans: Plans;
+  readonly plan: number;
+  readonly cost: number;
+}
+
+/** A request under all limits, or a settlement or a block under one of them. */
+type Act = { readonly parts: readonly Part[]; readonly byMs: number; readonly at: number } & (
   | { readonly consume: true }
   | { readonly settleTo: number }
   | { readonly blockMs: number }
 );
 
-function actsFor(plans: Plans): fc.Arbitrary<Act[]> {
-  const { spanMs, quota } = plans[0] as Policy;
+function actsFor(limits: readonly Plans[]): fc.Arbitrary<Act[]> {
+  const quotas = limits.map(([policy]) => (policy as Policy).quota);
+  const spans = limits.map(([policy]) => (policy as Policy).spanMs);
+  const [quota, spanMs] = [Math.min(...quotas), Math.max(...spans)];
   const shared = {
-    plan: fc.nat(plans.length - 1),
-    cost: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, { weight: 2, arbitrary: fc.integer({ min: 1, max: quota + 1 }) }),
+    parts: fc.tuple(
+      ...limits.map((plans, i) =>
+        fc.record({
+          plans: fc.constant(plans),
+          plan: fc.nat(plans.length - 1),
+          cost: fc.oneof(
+            { weight: 3, arbitrary: fc.constant(1) },
+            { weight: 2, arbitrary: fc.integer({ min: 1, max: (quotas[i] as number) + 1 }) },
+          ),
+        }),
+      ),
+    ),
+    at: fc.nat(limits.length - 1),
     byMs: fc.oneof(
       { weight: 4, arbitrary: fc.constantFrom(0, 0, 1) },
       { weight: 2, arbitrary: fc.nat(Math.ceil((2 * spanMs) / quota)) },
@@ -60,73 +80,93 @@ function actsFor(plans: Plans): fc.Arbitrary<Act[]> {
   return fc.array(act, { minLength: 1, maxLength: 30, size: "max" });
 }
 
-const lives = (plans: fc.Arbitrary<Plans>): fc.Arbitrary<[Plans, Act[]]> =>
-  plans.chain((made) => fc.tuple(fc.constant(made), actsFor(made)));
+const lives = (plans: fc.Arbitrary<Plans>, most: number): fc.Arbitrary<Act[]> =>
+  fc.array(plans, { minLength: 1, maxLength: most }).chain(actsFor);
 
 /** A reply without the server's time, and the instant of the state that begins at it. */
 const answerOf = (reply: Reply): Reply[] => (reply as Reply[]).slice(1);
 
-/** Plays the same acts on two keys: consumes by the lean scripts on one and by the general one on the other. */
-class Pair {
-  readonly #plans: Plans;
+/** The same request by its lean script, and by the general one. */
+const sides = ["lean", "general"] as const;
+
+/** Plays the same acts on keys of their own for each side. */
+class Sides {
   readonly #tag = freshKey();
+  readonly #isWhole: boolean;
   readonly #wantsState: boolean;
 
-  constructor(plans: Plans, wantsState: boolean) {
-    this.#plans = plans;
+  constructor(isWhole: boolean, wantsState: boolean) {
+    this.#isWhole = isWhole;
     this.#wantsState = wantsState;
   }
 
   async play(nowMs: number, act: Act): Promise<void> {
-    const policy = this.#plans[act.plan] as Policy;
-    const { number, parameters, edgesAt } = argumentsOf(policy);
-    const edges = edgesAt?.(nowMs) ?? [];
-    const batch = (tag: string, ...step: (string | number)[]) =>
-      this.#run(tag, "EVALSHA", general.sha, nowMs, this.#wantsState ? 1 : 0, 1, number, ...parameters, ...edges, ...step);
-    const { source } = leanScript({ number, parameters }, "state".length, this.#wantsState);
-    const [one, other] = await Promise.all(
-      ["lean", "general"].map(async (side) => {
-        const tag = `${this.#tag}-${side}`;
-        if ("settleTo" in act) return batch(tag, "s", 1, act.cost, nowMs, Number.MAX_SAFE_INTEGER, act.settleTo);
-        if ("blockMs" in act) {
-          const value = [nowMs, nowMs + act.blockMs, 0, 0].join(" ");
-          return [0, await server.command("SET", `{${tag}}:blocks`, value, "PX", 3_600_000)];
-        }
-        if (side === "lean") return this.#run(tag, "EVAL", source, nowMs, act.cost, ...edges);
-        return batch(tag, "c", 1, act.cost);
-      }),
+    const played = await Promise.all(sides.map((side) => this.#act(side, nowMs, act)));
+    const states = await Promise.all(
+      sides.map((side) => Promise.all(act.parts.map((_, i) => this.#state(keyOf(`${this.#tag}-${side}`, i))))),
     );
-    expect(answerOf(one as Reply)).toEqual(answerOf(other as Reply));
-    const [left, right] = await Promise.all(["lean", "general"].map((side) => this.#state(`${this.#tag}-${side}`)));
-    expect(left).toEqual(right);
+    expect(played[0]).toEqual(played[1]);
+    expect(states[0]).toEqual(states[1]);
   }
 
-  #run(tag: string, command: string, script: string, ...args: (string | number)[]): Promise<Reply> {
-    return server.command(command, script, 1, `{${tag}}:state`, Number.MAX_SAFE_INTEGER, ...args);
+  async #act(side: (typeof sides)[number], nowMs: number, act: Act): Promise<Reply[]> {
+    const { parts, at } = act;
+    const tag = `${this.#tag}-${side}`;
+    const policies = parts.map(({ plans, plan }) => argumentsOf(plans[plan] as Policy));
+    const edges = policies.map(({ edgesAt }) => edgesAt?.(nowMs) ?? []);
+    const head = [nowMs, this.#wantsState ? 1 : 0, policies.length];
+    policies.forEach(({ number, parameters }, i) => {
+      head.push(number, ...parameters.map(Number), ...(edges[i] as string[]).map(Number));
+    });
+    const { cost } = parts[at] as Part;
+    if ("settleTo" in act)
+      return this.#run(general.source, [keyOf(tag, at)], ...head, "s", at + 1, cost, nowMs, Number.MAX_SAFE_INTEGER, act.settleTo);
+    if ("blockMs" in act) {
+      const value = [nowMs, nowMs + act.blockMs, 0, 0].join(" ");
+      return [await server.command("SET", blockOf(tag, at), value, "PX", 3_600_000)];
+    }
+    const keys = parts.map((_, i) => keyOf(tag, i));
+    if (side === "general") {
+      if (!this.#isWhole) return this.#run(general.source, keys, ...head, "c", 1, cost);
+      return this.#run(general.source, keys, ...head, "a", parts.length, ...parts.flatMap(({ cost }, i) => [i + 1, cost, 0]), 1);
+    }
+    const limits = policies.map((policy) => ({ ...policy, kindSize: "state".length }));
+    const { source } = leanScript(limits, this.#isWhole, this.#wantsState);
+    return this.#run(source, keys, nowMs, ...parts.map((part) => part.cost), ...edges.flat());
+  }
+
+  async #run(source: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply[]> {
+    return answerOf(await server.command("EVAL", source, keys.length, ...keys, Number.MAX_SAFE_INTEGER, ...args));
   }
 
   /** The stored bytes without the birth, and whether the key expires. */
-  async #state(tag: string): Promise<unknown> {
-    const bytes = await redis.getBuffer(`{${tag}}:state`);
-    return [bytes?.subarray(7).toString("hex"), (await redis.pttl(`{${tag}}:state`)) > 0];
+  async #state(key: string): Promise<unknown> {
+    const bytes = await redis.getBuffer(key);
+    return [bytes?.subarray(7).toString("hex"), (await redis.pttl(key)) > 0];
   }
 }
 
-const tenAMinute = () => leanScript(argumentsOf(fixedWindow({ limit: 10, window: "1m" })), "state".length, false);
+const keyOf = (tag: string, i: number): string => `{${tag}}:limit-${i}:state`;
+const blockOf = (tag: string, i: number): string => `{${tag}}:limit-${i}:blocks`;
+
+const tenAMinute = () => leanScript([{ ...argumentsOf(fixedWindow({ limit: 10, window: "1m" })), kindSize: "state".length }], false, false);
 
 describe("a lean script", () => {
   for (const [name, plans] of [
     ["small", smallPlans],
     ["large", largePlans],
   ] as const) {
-    it(`replies with the same bytes as the general one and leaves the same state, with ${name} numbers`, async () => {
+    it.each([
+      ["one limit", false, 1],
+      ["several limits", true, 6],
+    ])(`replies with the same bytes as the general one and leaves the same state: %s, with ${name} numbers`, async (_, isWhole, most) => {
       await fc.assert(
-        fc.asyncProperty(lives(plans), fc.boolean(), async ([made, acts], wantsState) => {
-          const pair = new Pair(made, wantsState);
+        fc.asyncProperty(lives(plans, most), fc.boolean(), async (acts, wantsState) => {
+          const played = new Sides(isWhole, wantsState);
           let nowMs = startMs;
           for (const act of acts) {
             nowMs += act.byMs;
-            await pair.play(nowMs, act);
+            await played.play(nowMs, act);
           }
         }),
         runs(60),
@@ -164,7 +204,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
         const { answer, commands: resent } = await watched(server, () => store.consume(limit, key, 3, timeoutMs));
         expect(resent.map(({ name }) => name)).toEqual(["EVALSHA", "EVAL"]);
         expect(answer).toMatchObject({ allowed: true, remaining: 4 });
-        const { sha } = leanScript(argumentsOf(policy), kindOf(policy).length, true);
+        const { sha } = leanScript([{ ...argumentsOf(policy), kindSize: kindOf(policy).length }], false, true);
         expect(await redis.script("EXISTS", sha, general.sha)).toEqual([1, 0]);
       } finally {
         await close();
@@ -194,16 +234,29 @@ it("policies beyond two hundred have no script of their own, and are decided all
   }
 });
 
-it("decisions that share a run use the general script", async () => {
-  const [limit, store] = [createLimit("shared", slidingWindowCounter({ limit: 10, window: "1m" })), redisStore(redis)];
-  await store.consume(limit, "one", 1, timeoutMs);
-  const { commands } = await watched(server, () =>
-    Promise.all(["two", "three", "four"].map((key) => store.consume(limit, key, 1, timeoutMs))),
-  );
-  expect(commands.filter(({ name }) => name === "EVALSHA").map(({ keys, isLean }) => [keys.length, isLean])).toEqual([
-    [2, false],
-    [1, true],
-  ]);
+it("requests that share a run use the general script", async () => {
+  const store = redisStore(redis);
+  const [second, hour] = (["1s", "1h"] as const).map((window) => createLimit(window, slidingWindowCounter({ limit: 10, window }))) as [
+    Limit,
+    Limit,
+  ];
+  const asks: ((key: string) => unknown)[] = [
+    (key) => store.consume(hour, key, 1, timeoutMs),
+    (key) =>
+      store.consumeAll(
+        [second, hour].map((limit) => ({ limit, key, cost: 1 })),
+        timeoutMs,
+      ),
+  ];
+  for (const [i, ask] of asks.entries()) {
+    await ask(freshKey());
+    const { commands } = await watched(server, () => Promise.all(["two", "three", "four"].map(ask)));
+    const sent = commands.filter(({ name }) => name === "EVALSHA").map(({ keys, isLean }) => [keys.length / (i + 1), isLean]);
+    expect(sent.sort()).toEqual([
+      [1, true],
+      [2, false],
+    ]);
+  }
 });
 
 it("a key of another type fails its own decision alone, also when the server gets the source", async () => {

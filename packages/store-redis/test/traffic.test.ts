@@ -30,9 +30,10 @@ function useOwnServer(): void {
 let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
-/** Loads the general script, and that of a decision alone. */
+/** Loads the general script, and those of a request alone under up to three limits. */
 async function loadScripts(store: Store<"async">): Promise<void> {
   await store.consume(yearly, "none", 1, patienceMs);
+  for (const limits of [1, 2, 3]) await store.consumeAll(checksOf(limits, "none"), patienceMs);
   await store.reset(yearly, "none", patienceMs);
 }
 
