@@ -1,8 +1,12 @@
-import type { KeyedCheck } from "./limits.js";
+import type { AlgorithmArguments } from "./algorithms.js";
 import { type LeanLimit, leanScript, type Script } from "./script.js";
 
 /** A limit of a request with its key. */
-export type LeanCheck = Pick<KeyedCheck, "known" | "redisKey" | "cost">;
+export interface LeanCheck {
+  readonly known: { readonly policy: AlgorithmArguments; readonly lean: (LeanLimit & { readonly id: string }) | undefined };
+  readonly redisKey: string;
+  readonly cost: number;
+}
 
 /** A request alone, and the script that decides it. */
 export interface LeanRequest {

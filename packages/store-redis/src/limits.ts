@@ -2,16 +2,15 @@ import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
-import { LeanScripts } from "./lean.js";
+import { type LeanCheck, LeanScripts } from "./lean.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
-import type { LeanLimit } from "./script.js";
 
 /** A limit, prepared for sending. */
 export interface KnownLimit extends CachedLimit {
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
   /** The limit in lean scripts; undefined if only the general script decides it. */
-  readonly lean: (LeanLimit & { readonly id: string }) | undefined;
+  readonly lean: LeanCheck["known"]["lean"];
   readonly scripts: LeanScripts;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
