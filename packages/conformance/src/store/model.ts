@@ -84,9 +84,7 @@ export class Model {
       const more = cost - charge.cost;
       const next = this.#rules.owe(state, atMs, charge, more, this.#largest.quota);
       if (next === undefined) return 0;
-      if (state === undefined) this.#largest = this.#policy;
-      if (this.#state === undefined) this.#life++;
-      this.#state = next;
+      this.#owe(state, next);
       return more;
     }
     if (state === undefined) return 0;
@@ -103,12 +101,17 @@ export class Model {
     const atMs = this.#countingFrom(state, nowMs);
     const next = this.#rules.owe(state, atMs, { atMs, cost: 0 }, units, this.#largest.quota);
     if (next === undefined) return 0;
-    if (state === undefined) {
+    this.#owe(state, next);
+    return units;
+  }
+
+  /** @param before the state until now; undefined if the debt begins one. */
+  #owe(before: unknown, next: unknown): void {
+    if (before === undefined) {
       this.#largest = this.#policy;
       this.#life++;
     }
     this.#state = next;
-    return units;
   }
 
   #charge(nowMs: number, next: unknown): void {

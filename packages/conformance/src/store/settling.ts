@@ -176,6 +176,22 @@ export function settlingCases(suite: Suite): void {
       assert.equal((await world.store.peek(slow, key)).remaining, 22, style);
     }
   });
+
+  suite.it(
+    "gives back nothing of a charge whose bucket has filled up, after the higher cost of another has begun another",
+    async (world) => {
+      for (const style of ["interval", "smooth"] as const) {
+        const fast = createLimit("plans", tokenBucket({ capacity: 21, refill: 12, every: "1s", style }));
+        const slow = createLimit("plans", tokenBucket({ capacity: 14, refill: 3, every: "1s", style }));
+        const key = world.fresh();
+        const [one, four] = [await world.store.consume(fast, key, 1), await world.store.consume(fast, key, 4)];
+        world.nowMs += 1000;
+        assert.equal(await world.store.settle(slow, key, asCharge(one), 2), 1, style);
+        assert.equal(await world.store.settle(slow, key, asCharge(four), 0), 0, style);
+        assert.equal((await world.store.peek(slow, key)).remaining, 13, style);
+      }
+    },
+  );
 }
 
 /** A plan large enough to see everything that the others have charged. */

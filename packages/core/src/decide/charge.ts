@@ -13,10 +13,11 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   return isSame(limit, cells, at, (begun) => algorithm.decide(limit, begun, 0, nowMs, made.cost, true));
 }
 
-/** For stores: the same for a charge that was just settled. Only one without a reservation, or of held units, begins a state. */
+/** For stores: the same for a charge that was just settled. One that costs more, or of held units, may begin a state. */
 export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, cost: number): boolean {
-  if (charge.cost > 0 && charge.heldUntilMs === undefined) return false;
-  return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, nothingReserved, cost, undefined));
+  const isHeld = charge.heldUntilMs !== undefined;
+  if (cost <= charge.cost && !isHeld) return false;
+  return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, isHeld ? nothingReserved : charge, cost, undefined));
 }
 
 /** Whether a state is the same as one that begins on zeros. */
