@@ -33,6 +33,15 @@ const databases = {
 
 const subjects = {
   "SELECT 1": ({ pool, floor }) => floor(pool),
+  /** The least that a store does which writes one row. */
+  async UPDATE({ pool }) {
+    await pool.query("CREATE UNLOGGED TABLE bare (key text PRIMARY KEY, version bigint NOT NULL)");
+    const add = (key) => pool.query({ name: "add", text: "INSERT INTO bare VALUES ($1, 0) ON CONFLICT DO NOTHING", values: [key] });
+    return async (key) => {
+      const changed = { name: "bare", text: "UPDATE bare SET version = version + 1 WHERE key = $1", values: [key] };
+      if ((await pool.query(changed)).rowCount === 0) await add(key);
+    };
+  },
   async Floodgate({ pool, store }) {
     const policy = slidingWindowCounter({ limit, window: "1h" });
     const limiter = createLimiter({ name: "bench", policy, store: await store(pool), timeoutMs: 60_000, onStoreError: "deny" });

@@ -4,7 +4,7 @@ import { median, medianRatio, table } from "./lib/report.mjs";
 
 const ours = "Floodgate";
 const databaseKinds = {
-  Postgres: { start: startPostgres, names: ["SELECT 1", ours, "rate-limiter-flexible", "express-rate-limit"] },
+  Postgres: { start: startPostgres, names: ["SELECT 1", "UPDATE", ours, "rate-limiter-flexible", "express-rate-limit"] },
   MariaDB: { start: startMariadb, names: ["SELECT 1", ours, "rate-limiter-flexible"] },
   cluster: { names: ["a message and its answer", ours, "rate-limiter-flexible", "express-rate-limit"] },
 };
