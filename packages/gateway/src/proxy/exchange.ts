@@ -36,8 +36,9 @@ export class Exchange implements UpstreamUser {
 
   /** Whether it is the client's turn: to send more of its body, or to read more of the response. */
   get waitsForClient(): boolean {
-    const { writableNeedDrain, writableEnded } = this.#response;
-    if (writableNeedDrain || writableEnded) return true;
+    const { socket, writableNeedDrain, writableEnded } = this.#response;
+    // A response on the connection of a WebSocket is not told when it may write on.
+    if ((socket?.writableNeedDrain ?? writableNeedDrain) || writableEnded) return true;
     return !this.#request.complete && this.#upstreamRequest?.writableNeedDrain === false && !this.#expects;
   }
 

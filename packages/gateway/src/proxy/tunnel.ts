@@ -74,6 +74,8 @@ export class Tunnel implements UpstreamUser {
     response.shouldKeepAlive = false;
     response.assignSocket(this.#socket);
     response.once("finish", () => this.#socket.destroySoon());
+    // At an upgrade, Node's server has stopped to tell responses that they may write on.
+    this.#socket.on("drain", () => response.emit("drain"));
     const exchange = new Exchange(this.#proxy, this.#request, response, this.#outcome.headers, false);
     exchange.takeOver(upstreamRequest, upstreamResponse);
     this.#answered(response.statusCode);

@@ -6,6 +6,9 @@ import { describe, expect, it, vi } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
 
+/** More than the buffers of a connection hold. */
+const large = "x".repeat(20_000_000);
+
 /** An app that sends back what it gets. */
 async function startEcho(): Promise<{ port: number; sockets: WebSocketServer; heads: Record<string, unknown>[] }> {
   const server = createServer((_request, response) => void response.end("ok"));
@@ -15,6 +18,14 @@ async function startEcho(): Promise<{ port: number; sockets: WebSocketServer; he
     heads.push(request.headers);
     if (request.url === "/no") {
       socket.end("HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n");
+      return;
+    }
+    if (request.url === "/large") {
+      socket.end(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${large.length}\r\n\r\n${large}`);
+      return;
+    }
+    if (request.url === "/stops") {
+      socket.write(`HTTP/1.1 403 Forbidden\r\n\r\n${large}`);
       return;
     }
     if (request.url === "/silent") return;
@@ -112,6 +123,13 @@ describe("WebSockets", () => {
   it("that the upstream refuses get its answer", async () => {
     const gateway = await startGateway((await startEcho()).port);
     expect(await refusal(gateway.port, "/no")).toMatchObject({ status: 403, headers: { "x-why": "no" }, body: "no" });
+  });
+
+  it("that the upstream refuses get a large answer whole, and the end of one that stops", async () => {
+    const gateway = await startGateway((await startEcho()).port, loose, { upstreamTimeoutMs: 500 });
+    const { status, body } = await refusal(gateway.port, "/large");
+    expect([status, body.length]).toEqual([403, large.length]);
+    await expect(refusal(gateway.port, "/stops")).rejects.toThrow("aborted");
   });
 
   it("are answered 502 without an upstream, and 504 by a silent one", async () => {
