@@ -10,8 +10,8 @@ function codeOf(file: string): string {
   return [file, code, ...helpers.filter((helper) => !helper.includes("/src/")).map(codeOf)].join("\n");
 }
 
-/** It starts a server or another process, measures memory, or watches its process for uncaught errors, by itself or by a helper. */
-const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir|watchDeaths/;
+/** It starts a server or another process, or measures memory, by itself or by a helper. */
+const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir/;
 
 /**
  * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their

@@ -189,14 +189,15 @@ export function leavingCases({ adapter, it }: AdapterSuite): void {
       const one = client.accepted.listenerCount("close");
       client.ask(...ten.slice(1));
       await until(() => begun.length === 10, "the handlers");
-      open.push(client.accepted.listenerCount("close") - one);
+      open.push(client.accepted.listenerCount("close"));
       end();
       await client.answers(10);
       await until(() => client.accepted.listenerCount("close") < one, "the last response");
     }
     const [none, plain, reported] = open as [number, number, number];
     assert.equal(plain, none);
-    assert.ok(reported <= 1);
+    // Adapters that see no socket of Node need none.
+    assert.ok(reported <= none + 1, `${reported} listeners with refundWhen, ${none} without a limit`);
   });
 
   it("a keep-alive connection gains no listeners over thirty requests under many limits", async (web) => {
