@@ -139,6 +139,7 @@ class Connection {
   #id = 0;
   #scheduled = false;
   #listens = false;
+  #leaves = false;
   #hasAnswered = false;
   readonly #texts = new WeakMap<Limit, string>();
 
@@ -257,11 +258,20 @@ class Connection {
       this.#schedule();
       return;
     }
+    if (this.#leaves) return;
+    this.#leaves = true;
+    setImmediate(this.#leave);
+  }
+
+  /** Stops to listen a turn after the last answer: most often the next call is there by then. */
+  readonly #leave = (): void => {
+    this.#leaves = false;
+    if (!this.#listens || this.#isBusy() || this.#waiting.length > 0) return;
     this.#listens = false;
     this.#port.off("message", this.#read);
     this.#port.off("disconnect", this.#gone);
     this.#port.off("close", this.#gone);
-  }
+  };
 
   readonly #read = (message: unknown): void => {
     const { floodgate, version: theirs, results, list } = (message ?? {}) as Partial<Results>;
@@ -271,7 +281,7 @@ class Connection {
       const result = theirs === version ? list[i] : otherVersion;
       // Of equal requests, those after a failure have no decision.
       const made = Array.isArray(result) && waiting.length > 1 ? ofRuns(result as Runs) : [result];
-      const reason = [result].flat().at(-1);
+      const reason = Array.isArray(result) ? result.at(-1) : result;
       for (const [n, each] of waiting.entries()) {
         if (!this.#settles(each)) continue;
         if (typeof reason === "string" && (made.length <= n || made[n] === reason)) each.fail(fault(reason));
