@@ -8,8 +8,9 @@ import type { Duration } from "../support/duration.js";
 import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { andThen } from "../support/promises.js";
-import type { Key } from "./key.js";
-import { checkConsumedKey, checkCost, type Limiter, type NamedLimiter, promisedBy } from "./limiter.js";
+import { checkConsumedKey, type Key } from "./key.js";
+import { type Limiter, type NamedLimiter, promisedBy } from "./limiter.js";
+import { checkCost } from "./settle.js";
 
 /** One of several limits that a request must pass. */
 export interface LimiterCheck<M extends Mode> {

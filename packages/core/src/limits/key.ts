@@ -87,6 +87,15 @@ export function isMissingKeyIp(key: LimiterKey): key is MissingKeyIp {
   return typeof key === "object" && key !== null && "missingKeyIp" in key;
 }
 
+/** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
+export function checkConsumedKey(key: Key, method: "consume" | "charge" = "consume"): Key {
+  if (!isMissingKeyIp(key)) return key;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_KEY",
+    `\`${method}\` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.${method}(String(value)).`,
+  );
+}
+
 /**
  * The text of a client without a key, from a limiter's argument.
  * @throws FloodgateError `FLOODGATE_INVALID_KEY` unless it is an address, or a network as events show it: `2001:db8::/56`.

@@ -9,11 +9,11 @@ import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, invalidOption, shown } from "../support/errors.js";
-import { checkOptions, wholeOf } from "../support/options.js";
+import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
-import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
+import { checkConsumedKey, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import { checkCharge, checkRealCost, recordUsage, settleCharge, settleDecision, tellChange } from "./settle.js";
+import { checkCharge, checkCost, checkRealCost, recordUsage, settleCharge, settleDecision, tellChange } from "./settle.js";
 import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
@@ -335,11 +335,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     return andThen<void, void>(unblocked, () => this.#emit({ type: "unblocked", ...change })) as Answer<void, M>;
   }
 
-  #keyChange(
-    method: string,
-    key: LimiterKey,
-    options: KeyChangeOptions | undefined,
-  ): { name: string; key: string; by: string | undefined } {
+  #keyChange(method: string, key: LimiterKey, options?: KeyChangeOptions): Pick<KeyChangeEvent, "name" | "key" | "by"> {
     if (options !== undefined) checkOptions(method, options, ["by"], `limiter.${method}(key, { by: "ann" })`);
     return { name: this.name, key: this.keyText(key), by: options?.by };
   }
@@ -374,27 +370,9 @@ function checkedCost(options: ConsumeOptions): number {
   return 1;
 }
 
-/** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
-export function checkConsumedKey(key: Key, method: "consume" | "charge" = "consume"): Key {
-  if (!isMissingKeyIp(key)) return key;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_KEY",
-    `\`${method}\` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.${method}(String(value)).`,
-  );
-}
-
 /** What a limiter returns. A promise too if an asynchronous store has decided at once, so that apps can rely on it. */
 export function promisedBy<T, M extends Mode>(mode: M, decided: Promised<T>): Answer<T, M> {
   return (mode === "sync" || isPromise(decided) ? decided : Promise.resolve(decided)) as Answer<T, M>;
-}
-
-/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */
-export function checkCost(cost: unknown): number {
-  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_COST",
-    `A cost must be ${wholeOf(1, cost)}, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
-  );
 }
 
 /**

@@ -123,6 +123,15 @@ function foreign(name: string, problem: string, advice: string): FloodgateError 
   );
 }
 
+/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */
+export function checkCost(cost: unknown): number {
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `A cost must be ${wholeOf(1, cost)}, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
+  );
+}
+
 export function checkRealCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(

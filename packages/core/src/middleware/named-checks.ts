@@ -1,8 +1,9 @@
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, timeOfAsking } from "../events/decision-events.js";
-import type { Key } from "../limits/key.js";
-import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
+import { checkConsumedKey, type Key } from "../limits/key.js";
+import type { Limiter } from "../limits/limiter.js";
+import { checkCost } from "../limits/settle.js";
 import type { CheckedRule } from "../responses/outcome.js";
 import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
