@@ -1,6 +1,6 @@
 import { activeListener, type Clock, Deadlines, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
-import type { RedisClient } from "./clients/client.js";
+import type { RedisClient, Run } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
@@ -39,6 +39,8 @@ export class CommandQueue implements Queue {
   readonly #deadlines = new Deadlines();
   /** Unknown before the first answer and after a fault. */
   readonly #serverClock = new ServerClock();
+  /** The hashes of the scripts whose source the server was sent. */
+  readonly #known = new Set<string>();
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(client: RedisClient, options: QueueOptions) {
@@ -158,11 +160,18 @@ export class CommandQueue implements Queue {
       joinEquals(steps);
       return batchOf(steps, options);
     });
-    const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
+    const answers = this.#client.send(batches.map((batch) => batch.run(this.#commandOf(batch))));
     this.#inFlight.push(round);
     for (const step of round) step.queue = undefined;
     const sent: Sent = { round, left: batches.length, atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
     for (const [i, batch] of batches.entries()) this.#receive(batch, answers[i] as Promise<unknown>, sent);
+  }
+
+  /** The first time, a script is sent as source: if it were missing, later rounds in flight would be decided before this one. */
+  #commandOf({ script: { sha } }: Batch<Step>): Run["command"] {
+    if (this.#known.has(sha)) return "EVALSHA";
+    this.#known.add(sha);
+    return "EVAL";
   }
 
   #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent): void {

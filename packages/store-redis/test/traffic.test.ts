@@ -69,11 +69,21 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     const fresh = redisStore(connected.client, { prefix: "fresh" });
     const key = freshKey();
     const first = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
-    expect(namesOf(first.commands)).toEqual(["EVALSHA", "EVALSHA"]);
+    expect(namesOf(first.commands)).toEqual(["EVAL", "EVALSHA"]);
     expect(first.answer.remaining).toBe(9);
     const second = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
     expect(namesOf(second.commands)).toEqual(["EVALSHA"]);
     expect(second.answer.remaining).toBe(8);
+  });
+
+  it("decides calls of one moment in their order when the server lacks the script of the first", async () => {
+    onTestFinished(() => loadScripts(store));
+    const fresh = redisStore(connected.client, { prefix: freshKey() });
+    await server.command("SCRIPT", "FLUSH");
+    await fresh.consume(yearly, freshKey(), 1, patienceMs);
+    const key = freshKey();
+    const decisions = await Promise.all([fresh.peek(yearly, key, patienceMs), fresh.consume(yearly, key, 1, patienceMs)]);
+    expect(decisions.map(({ used }) => used)).toEqual([0, 1]);
   });
 
   it.each([1, 2, 20])("sends one command for a decision under %i limits", async (count) => {
