@@ -1,6 +1,10 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fixedWindow, type Store, tokenBucket } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
+import { serve } from "@hono/node-server";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { describe, expect, it, vi } from "vitest";
@@ -41,6 +45,25 @@ function written(): { body: ReadableStream; write: (text: string) => void; end: 
     cancelled,
   };
 }
+
+it("a response is judged in the async context of its request", async () => {
+  const context = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const app = new Hono();
+  app.use((_c, next) => context.run("here", next));
+  app.use(rateLimit({ limit: 9, window: "365d", key: "global", refundWhen: () => seen.push(context.getStore()) < 0 }));
+  app.get("/", (c) => c.text("ok"));
+  const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
+  try {
+    await once(server, "listening");
+    await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).text();
+    await expect.poll(() => seen).toEqual(["here"]);
+    await (await app.request("/")).text();
+    await expect.poll(() => seen).toEqual(["here", "here"]);
+  } finally {
+    server.close();
+  }
+});
 
 const ended = ({ statuses }: Ended) => vi.waitUntil(() => statuses.length > 0, { interval: 1 });
 

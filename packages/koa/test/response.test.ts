@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fixedWindow } from "@floodgate/core";
 import type Koa from "koa";
 import { describe, expect, it } from "vitest";
@@ -97,6 +98,18 @@ describe.each(versions)("a response of %s", (_, koa) => {
       looked.open("k");
       expect(await Promise.all(after)).toEqual([undefined]);
       expect(errors).toEqual([]);
+    });
+  });
+
+  it("is judged in the async context of its request", async () => {
+    const { app } = appOf(koa);
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    app.use((_ctx, next) => context.run("here", next));
+    app.use(rateLimit({ policy, refundWhen: () => seen.push(context.getStore()) < 0 })).use(ok);
+    await serving(app, async (ask) => {
+      await ask();
+      await expect.poll(() => seen).toEqual(["here"]);
     });
   });
 });

@@ -48,7 +48,7 @@ export function forbidden(missing: readonly string[], all: readonly string[], ke
   const advice = isKey ? "~<prefix>:*" : names.map((name) => `+${name.toLowerCase()}`).join(" ");
   return new FloodgateError(
     "FLOODGATE_STORE_FAULT",
-    `Redis could not decide: its user may not ${missing.length === 0 || !isKey ? "run " : ""}${what}${isKey || missing.length === 0 ? ` ${JSON.stringify(key)}` : ""}. Allow it: ACL SETUSER <user> ${advice}. docs/redis.md lists all that the user needs.`,
+    `Redis could not decide: its user may not ${missing.length === 0 || !isKey ? "run " : ""}${what}${isKey || missing.length === 0 ? ` ${JSON.stringify(key)}` : ""}. Allow it: ACL SETUSER <user> ${advice}. docs/redis.md lists what it needs.`,
   );
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fixedWindow, tokenBucket } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
 import type { AdapterSuite } from "./web.js";
@@ -19,6 +20,38 @@ export function refundCases({ it }: AdapterSuite): void {
     const event = await heard;
     assert.deepEqual([seen, event.type === "refunded" && event.units], [[200, 404], 2]);
     assert.equal((await app.peek()).remaining, 3);
+  });
+
+  it("refundWhen, settle and onEvent run in the async context of their request", async (web) => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const note = (name: string): void => void seen.push(`${name} ${context.getStore()}`);
+    const app = await web.start({
+      limits: [
+        {
+          policy,
+          key: (request) => {
+            context.enterWith(request.header("x-request") as string);
+            return "key";
+          },
+          refundWhen: () => {
+            note("refundWhen");
+            return false;
+          },
+          settle: () => {
+            note("settle");
+            return 2;
+          },
+          onEvent: ({ type }) => type === "settled" && note(type),
+        },
+      ],
+      handler: asked,
+    });
+    for (const request of ["one", "two"]) {
+      await app.get("/", { "x-request": request });
+      while (seen.length % 3 !== 0 || seen.length === 0) await turn();
+      assert.deepEqual(seen.splice(0), [`refundWhen ${request}`, `settle ${request}`, `settled ${request}`]);
+    }
   });
 
   it("refundWhen receives the status of a response without a connection, as libraries for AWS Lambda make it", async (web) => {

@@ -117,7 +117,7 @@ export class SetupObserver<Req> {
       const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
       if (twice === undefined) continue;
       this.#comparesLeft = 0;
-      const message = `Two middlewares with the name ${shown(twice.limit.name)} and the same store count one request twice. Mount one of them only, or give each its own name.`;
+      const message = `Two middlewares with the name ${shown(twice.limit.name)} and the same store count one request twice. Mount only one, or give each its own name.`;
       this.#warn("FLOODGATE_COUNTED_TWICE", message, twice.limit.name);
       return;
     }

@@ -8,6 +8,7 @@ import type { RefundWhen } from "../rules/cost.js";
 import { reasonOf, shown } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { inThisContext } from "../support/runtime.js";
 import { warnOnce } from "../support/warn.js";
 
 /**
@@ -25,7 +26,7 @@ export function afterwards<Req>(
 ): Afterwards {
   for (const decision of all) keepSlot(decision, client.onEvent);
   const settleOnce = onceEach();
-  return (status) => {
+  return inThisContext((status) => {
     const judgeOnce = onceEach();
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
@@ -39,7 +40,7 @@ export function afterwards<Req>(
       });
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
-  };
+  });
 }
 
 function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): Promised<boolean> {

@@ -69,8 +69,7 @@ export function wrongOption(
   write: string,
   at: readonly (string | number)[] = [option],
 ): FloodgateError {
-  const message = `${where}: \`${option}\` must be ${must}, but was ${shown(given)}. Write ${write}.`;
-  return invalidOption(message, at);
+  return invalidOption(`${where}: \`${option}\` must be ${must}, but was ${shown(given)}. Write ${write}.`, at);
 }
 
 /** The error of an option with a wrong value, in words of its own. */
@@ -142,7 +141,7 @@ export function throwFault(reason: unknown): never {
   if (typeof reason === "object" && reason !== null) throw reason;
   throw new FloodgateError(
     "FLOODGATE_NO_ERROR",
-    `A function of the app failed with ${shown(reason)}, which is not an error. Throw an Error: throw new Error("why").`,
+    `A function of the app failed with ${shown(reason)}, which is not an error. Write throw new Error("why").`,
     { cause: reason },
   );
 }

@@ -5,10 +5,7 @@ import { foreignAdvice } from "./foreign-options.js";
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
   // Rejects maps, regular expressions and the like. Class instances and objects of another realm are accepted.
   if (Object.prototype.toString.call(options) !== "[object Object]") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`,
-    );
+    throw invalidOption(`${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`);
   }
   const unknown = Object.keys(options as object).filter((word) => !known.includes(word));
   if (unknown.length === 0) return;
@@ -42,10 +39,9 @@ export const wholeOf = (least: number, value: unknown): string =>
 /** Checks for a whole number of at least `least` and below 2^53. */
 export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where}: \`${option}\` must be ${wholeOf(least, value)}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
-    { at: [option] },
+    [option],
   );
 }
 

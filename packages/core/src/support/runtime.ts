@@ -2,17 +2,22 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
-/** In Node, Bun and Deno; not in all Workers. */
-declare const setImmediate: ((run: () => void) => unknown) | undefined;
 
+/** What some runtimes have, and others not. */
+interface Globals {
+  /** In Node, Bun and Deno; not in all Workers. */
+  readonly setImmediate?: (run: () => void) => unknown;
+  /** In Node, Bun and Deno. */
+  readonly process?: { getBuiltinModule?(name: string): unknown };
+  readonly navigator?: { readonly userAgent?: string };
+}
+
+const globals = globalThis as Globals;
 /** The real one, even if a test replaces it later. */
-const immediately = typeof setImmediate === "function" ? setImmediate : undefined;
-/** In Node, Bun and Deno. */
-declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
+const immediately = globals.setImmediate;
 
 /** Cloudflare Workers: a request's timers and I/O end with it, also if other requests wait for them. */
-export const workEndsWithRequest: boolean =
-  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
+export const workEndsWithRequest: boolean = globals.navigator?.userAgent === "Cloudflare-Workers";
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
@@ -45,7 +50,24 @@ interface NodeHash {
 
 /** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility. */
 export function nodeCrypto(): NodeCrypto | undefined {
-  return typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:crypto");
+  return builtin("node:crypto") as NodeCrypto | undefined;
+}
+
+function builtin(name: string): unknown {
+  return globals.process?.getBuiltinModule?.(name);
+}
+
+interface AsyncHooks {
+  readonly AsyncResource: new (type: string) => { runInAsyncScope<A, R>(run: (argument: A) => R, self: undefined, argument: A): R };
+}
+
+const asyncHooks = builtin("node:async_hooks") as AsyncHooks | undefined;
+
+/** A function that runs in the async context of this call, where the runtime has one: what an app keeps in an `AsyncLocalStorage` is there. */
+export function inThisContext<A, R>(run: (argument: A) => R): (argument: A) => R {
+  // `AsyncLocalStorage.bind` takes a hundred times as long.
+  const here = asyncHooks && new asyncHooks.AsyncResource("Floodgate");
+  return here === undefined ? run : (argument) => here.runInAsyncScope(run, undefined, argument);
 }
 
 /** Runs a callback after data that has arrived was read. A late timer would fire before that. */

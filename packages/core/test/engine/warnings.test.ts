@@ -30,7 +30,7 @@ describe("two middlewares with one name and one store", () => {
     await app.statuses(10, "/login");
     assert.deepEqual(codes(web.events), ["FLOODGATE_COUNTED_TWICE"]);
     const [warning] = web.events.filter((event) => event.type === "warning");
-    assert.match(warning?.type === "warning" ? warning.message : "", /"api".* Mount one of them only, or give each its own name/);
+    assert.match(warning?.type === "warning" ? warning.message : "", /"api".* Mount only one, or give each its own name/);
   });
 
   it("warn if the request passes another limit between them, and if keys are promises", async (web) => {
