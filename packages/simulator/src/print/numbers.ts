@@ -11,13 +11,13 @@ export function count(value: number, thing: string): string {
   return `${number(value)} ${thing}${value === 1 ? "" : "s"}`;
 }
 
-/** A share as a percentage: `0.12 %`. A small share is never shown as 0. */
+/** A share as a percentage: `0.12 %`. A small share is never shown as 0, and an incomplete one never as 100. */
 export function percent(part: number, whole: number): string {
   if (part === 0 || whole === 0) return "0 %";
+  if (part === whole) return "100 %";
   const share = (100 * part) / whole;
   if (share < 0.01) return "< 0.01 %";
-  if (part < whole && share > 99.99) return "> 99.99 %";
-  return `${share < 1 ? share.toFixed(2) : share.toFixed(1)} %`;
+  return share > 99.9 ? "> 99.9 %" : `${share.toFixed(share < 1 ? 2 : 1)} %`;
 }
 
 /** A duration, above ten seconds in whole seconds. */

@@ -1,17 +1,12 @@
+import { percent as percentage } from "../../print/numbers.js";
+
 /** How shares and moments are written. Times are UTC: a log's own zone is not known. */
 
 const language = "en";
 /** Keeps a figure and its unit on one line. */
 const nbsp = "\u00a0";
 
-/** A share as a percentage. A small share is never shown as 0, and an incomplete one never as 100. */
-export function percent(part: number, all: number): string {
-  if (part === 0 || all === 0) return `0${nbsp}%`;
-  const share = (100 * part) / all;
-  if (share < 0.01) return `<${nbsp}0.01${nbsp}%`;
-  if (part < all && share > 99.9) return `>${nbsp}99.9${nbsp}%`;
-  return `${share < 1 ? share.toFixed(2) : share < 99.95 && part < all ? share.toFixed(1) : "100"}${nbsp}%`;
-}
+export const percent = (part: number, whole: number): string => percentage(part, whole).replaceAll(" ", nbsp);
 
 /** A share that somebody has chosen: `0.1 %`. */
 export const share = (of: number): string => `${Number((100 * of).toPrecision(6))}${nbsp}%`;
