@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type DecisionResult, isRejection, type RequestResult } from "@floodgate/core/rules";
 import { describe, expect, it } from "vitest";
 import { type Instrument, instruments } from "../src/index.js";
 import { instrumentOf, isExplained, labelsOf, metricsIn } from "./promql.js";
@@ -20,6 +21,23 @@ const { panels, templating, annotations } = JSON.parse(readFileSync(join(__dirna
 };
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 
+/** All results, as the compiler knows them. A rule that has no key rejects too, and has no decision. */
+const decisionResults: Record<DecisionResult | "missing-key", true> = {
+  allowed: true,
+  delayed: true,
+  limited: true,
+  blocked: true,
+  banned: true,
+  "shadow-limited": true,
+  "failed-open": true,
+  "failed-closed": true,
+  "fallback-allowed": true,
+  "fallback-limited": true,
+  "missing-key": true,
+};
+const { "shadow-limited": _, ...ofRequests } = decisionResults;
+const requestResults: Record<RequestResult, true> = { ...ofRequests, "ambiguous-path": true, exempt: true, skipped: true, uncounted: true };
+
 describe("the Grafana dashboard", () => {
   it.each(queries)("asks for metrics, labels and words that exist: %s", (_title, query) => {
     const used = metricsIn(query);
@@ -32,6 +50,23 @@ describe("the Grafana dashboard", () => {
         if (words.startsWith("$")) continue;
         for (const word of words.split("|")) expect(isExplained(label, word), word).toBe(true);
       }
+    }
+  });
+
+  it("counts as rejected what core rejects, and nothing else", () => {
+    const rejections = (of: object): string[] =>
+      Object.keys(of)
+        .filter((result) => isRejection(result as RequestResult))
+        .sort();
+    const used = queries.flatMap(([, query]) => metricsIn(query)).filter(({ labels }) => labels.some(({ words }) => words.includes("|")));
+    for (const [name, results] of [
+      ["floodgate_rate_limiting_requests_total", decisionResults],
+      ["floodgate_rate_limiting_request_outcomes_total", requestResults],
+    ] as const) {
+      const lists = used.filter((metric) => metric.name === name).flatMap(({ labels }) => labels.map(({ words }) => words.split("|")));
+      const rejecting = lists.filter((list) => list.includes("missing-key") && list.every((word) => isRejection(word as RequestResult)));
+      expect(rejecting.length).toBeGreaterThan(0);
+      for (const list of rejecting) expect(list.sort()).toEqual(rejections(results));
     }
   });
 
