@@ -247,9 +247,7 @@ class Connection {
   #listen(): void {
     if (this.#listens) return;
     this.#listens = true;
-    this.#port.on("message", this.#read);
-    this.#port.on("disconnect", this.#gone);
-    this.#port.on("close", this.#gone);
+    for (const [event, listener] of this.#listeners) this.#port.on(event, listener);
   }
 
   #rest(): void {
@@ -258,9 +256,8 @@ class Connection {
       this.#schedule();
       return;
     }
-    if (this.#leaves) return;
+    if (!this.#leaves) setImmediate(this.#leave);
     this.#leaves = true;
-    setImmediate(this.#leave);
   }
 
   /** Stops to listen a turn after the last answer: most often the next call is there by then. */
@@ -268,9 +265,7 @@ class Connection {
     this.#leaves = false;
     if (!this.#listens || this.#isBusy() || this.#waiting.length > 0) return;
     this.#listens = false;
-    this.#port.off("message", this.#read);
-    this.#port.off("disconnect", this.#gone);
-    this.#port.off("close", this.#gone);
+    for (const [event, listener] of this.#listeners) this.#port.off(event, listener);
   };
 
   readonly #read = (message: unknown): void => {
@@ -297,6 +292,8 @@ class Connection {
       "the process that keeps the counts has closed its channel",
     );
   };
+
+  readonly #listeners = [["message", this.#read] as const, ["disconnect", this.#gone] as const, ["close", this.#gone] as const];
 
   #failAll(batch: readonly Waiting[], reason: string): void {
     for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
