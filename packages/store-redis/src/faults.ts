@@ -3,7 +3,7 @@ import { FloodgateError } from "@floodgate/core/store";
 export function timeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_STORE_TIMEOUT",
-    `Redis did not answer within ${Math.round(timeoutMs)} ms. It may or may not have decided; if not, it will charge nothing. Check its latency and connection, or raise \`timeoutMs\`.`,
+    `Redis did not answer within ${Math.round(timeoutMs)} ms. It may have decided; if not, it charges nothing. Check its latency and connection, or raise \`timeoutMs\`.`,
   );
 }
 
@@ -26,7 +26,7 @@ export function stepFault(text: string, key: string): FloodgateError {
   if (text.includes("WRONGTYPE")) {
     return new FloodgateError(
       "FLOODGATE_FOREIGN_VALUE",
-      `The Redis key ${JSON.stringify(key)} holds a value of another type. Floodgate did not write it and does not overwrite it. Delete it (the limiter's \`reset\` does), or give redisStore another \`prefix\`.`,
+      `The Redis key ${JSON.stringify(key)} holds a value of another type. Floodgate does not overwrite it. Delete it (the limiter's \`reset\` does), or give redisStore another \`prefix\`.`,
     );
   }
   return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}`);
@@ -43,12 +43,14 @@ export function isNameless(text: string): boolean {
  */
 export function forbidden(missing: readonly string[], all: readonly string[], key: string): FloodgateError {
   const isKey = missing.length === all.length;
-  const what = missing.length === 0 ? "one of the commands of its scripts, or use the key" : isKey ? "use the key" : missing.join(", ");
-  const names = missing.length === 0 ? all : missing;
+  const isUnknown = missing.length === 0;
+  const use = `use the key ${JSON.stringify(key)}`;
+  const what = isUnknown ? `run one of the commands of its scripts, or ${use}` : isKey ? use : `run ${missing.join(", ")}`;
+  const names = isUnknown ? all : missing;
   const advice = isKey ? "~<prefix>:*" : names.map((name) => `+${name.toLowerCase()}`).join(" ");
   return new FloodgateError(
     "FLOODGATE_STORE_FAULT",
-    `Redis could not decide: its user may not ${missing.length === 0 || !isKey ? "run " : ""}${what}${isKey || missing.length === 0 ? ` ${JSON.stringify(key)}` : ""}. Allow it: ACL SETUSER <user> ${advice}. docs/redis.md lists what it needs.`,
+    `Redis could not decide: its user may not ${what}. Allow it: ACL SETUSER <user> ${advice}. See docs/redis.md.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Cluster, Redis } from "ioredis";
-import { createClient, createCluster } from "redis";
+import { createClient, createClientPool, createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { runs } from "../../../test/runs.js";
 import { type AnyRedis, redisStore } from "../src/index.js";
@@ -346,6 +346,7 @@ describe("a value that is not a client", () => {
     ["a pipeline of ioredis", redis.pipeline(), /an object of another kind/],
     ["a pipeline of a Cluster of ioredis", new Cluster([{ port: 1 }], { lazyConnect: true }).pipeline(), /an object of another kind/],
     ["a transaction of node-redis", createClient().multi(), /an object of another kind/],
+    ["a pool of node-redis", createClientPool(), /a pool: one connection is enough/],
   ])("is refused when the store is made: %s", (_, client, message) => {
     expect(() => redisStore(client as AnyRedis)).toThrow(
       expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) }),

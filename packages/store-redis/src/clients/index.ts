@@ -26,7 +26,7 @@ export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (connection !== undefined) return new UpstashClient(connection);
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where} takes a client of ioredis (new Redis(), new Cluster([...])) of redis (createClient(), createCluster(), createSentinel()), of iovalkey, of Valkey GLIDE or of @upstash/redis, but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
+    `${where} takes a client of ioredis (new Redis(), new Cluster([...])), redis (createClient(), createCluster(), createSentinel()), iovalkey, Valkey GLIDE or @upstash/redis, but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
   );
 }
 
@@ -41,6 +41,7 @@ function has<Client>(client: unknown, ...methods: string[]): client is Client {
 function described(client: unknown): string {
   if (client instanceof Promise) return "a promise of one: await it first";
   if (client === null || client === undefined) return String(client);
+  if (has(client, "execute", "sendCommand")) return "a pool: one connection is enough";
   // Do not show the value: a URL may contain a password.
   return typeof client === "object" ? "an object of another kind" : `a ${typeof client}`;
 }

@@ -84,5 +84,5 @@ export class NodeRedisClusterClient extends RedisClient {
 }
 
 function wake({ isOpen }: { isOpen: boolean }): string | undefined {
-  return isOpen ? undefined : "the client is not connected: call `await client.connect()` first, and do not close it before the app";
+  return isOpen ? undefined : "the client is not connected: call `await client.connect()` first, and close it after the app";
 }
