@@ -2,7 +2,7 @@ import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
 import type { LeanRequest } from "./lean.js";
-import { general, type Script } from "./script.js";
+import { general } from "./script.js";
 
 /** A step that writes its keys and arguments to a batch. */
 interface Writing {
@@ -19,7 +19,6 @@ export interface Batch<Step = Writing> {
   readonly steps: readonly Step[];
   /** The injected clock's time; undefined if the server's time is used. */
   readonly nowMs: number | undefined;
-  readonly script: Script;
   run(command: Run["command"]): Run;
 }
 
@@ -57,10 +56,6 @@ class LeanBatch<Step extends Writing> implements Batch<Step> {
     this.#options = options;
   }
 
-  get script(): Script {
-    return this.#lean.script;
-  }
-
   run(command: Run["command"]): Run {
     const { script, checks } = this.#lean;
     const { notAfterMs, serverMs } = this.#options;
@@ -84,7 +79,6 @@ class LeanBatch<Step extends Writing> implements Batch<Step> {
 export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step> {
   readonly steps: readonly Step[];
   readonly nowMs: number | undefined;
-  readonly script: Script = general;
   /** Of the states; of a block for steps that concern nothing else. The script derives the names of the other blocks. */
   readonly keys: string[] = [];
   /** The arguments of the steps. */

@@ -1,6 +1,6 @@
 import { activeListener, type Clock, Deadlines, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
-import type { RedisClient, Run } from "./clients/client.js";
+import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
@@ -39,8 +39,10 @@ export class CommandQueue implements Queue {
   readonly #deadlines = new Deadlines();
   /** Unknown before the first answer and after a fault. */
   readonly #serverClock = new ServerClock();
-  /** The hashes of the scripts whose source the server was sent. */
-  readonly #known = new Set<string>();
+  /** The hashes of the scripts that were sent. */
+  readonly #sent = new Set<string>();
+  /** A round in flight with a script that was not sent before. No other follows it: if Redis lacks the script, it would be decided first. */
+  #proving: Step[] | undefined;
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(client: RedisClient, options: QueueOptions) {
@@ -79,6 +81,7 @@ export class CommandQueue implements Queue {
 
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
+    if (this.#proving !== undefined) return 0;
     return (this.#serverClock.isKnown && this.#client.keepsOrder ? mostRounds : 1) - this.#inFlight.length;
   }
 
@@ -88,7 +91,10 @@ export class CommandQueue implements Queue {
    */
   #abandon(): void {
     const left = this.#inFlight.filter((round) => !round.every((step) => step.settled));
-    if (left.length < this.#inFlight.length) this.#serverClock.forget();
+    if (left.length < this.#inFlight.length) {
+      this.#serverClock.forget();
+      this.#proving = undefined;
+    }
     this.#inFlight = left;
   }
 
@@ -160,18 +166,17 @@ export class CommandQueue implements Queue {
       joinEquals(steps);
       return batchOf(steps, options);
     });
-    const answers = this.#client.send(batches.map((batch) => batch.run(this.#commandOf(batch))));
+    const runs = batches.map((batch) => batch.run("EVALSHA"));
+    const answers = this.#client.send(runs);
     this.#inFlight.push(round);
+    for (const { args } of runs) {
+      const sha = args[0] as string;
+      if (!this.#sent.has(sha)) this.#proving = round;
+      this.#sent.add(sha);
+    }
     for (const step of round) step.queue = undefined;
     const sent: Sent = { round, left: batches.length, atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
     for (const [i, batch] of batches.entries()) this.#receive(batch, answers[i] as Promise<unknown>, sent);
-  }
-
-  /** The first time, a script is sent as source: if it were missing, later rounds in flight would be decided before this one. */
-  #commandOf({ script: { sha } }: Batch<Step>): Run["command"] {
-    if (this.#known.has(sha)) return "EVALSHA";
-    this.#known.add(sha);
-    return "EVAL";
   }
 
   #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent): void {
@@ -195,6 +200,7 @@ export class CommandQueue implements Queue {
   /** One of the batches of a round has been answered. */
   #done(sent: Sent): void {
     if (--sent.left > 0) return;
+    if (this.#proving === sent.round) this.#proving = undefined;
     const place = this.#inFlight.indexOf(sent.round);
     if (place >= 0) this.#inFlight.splice(place, 1);
     if (this.#waiting.length > 0) this.#schedule();

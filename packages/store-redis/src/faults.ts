@@ -11,7 +11,7 @@ export function timeout(timeoutMs: number): FloodgateError {
 export function queueTimeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_QUEUE_TIMEOUT",
-    `The request waited ${Math.round(timeoutMs)} ms behind others that Redis answered, and was not sent. Nothing was charged. This process has more requests than it can handle: reduce its load, or raise \`timeoutMs\`.`,
+    `The request waited ${Math.round(timeoutMs)} ms behind others that Redis answered, and was not sent. Nothing was charged. This process has too many requests: reduce its load, or raise \`timeoutMs\`.`,
   );
 }
 
@@ -45,7 +45,7 @@ export function forbidden(missing: readonly string[], all: readonly string[], ke
   const isKey = missing.length === all.length;
   const isUnknown = missing.length === 0;
   const use = `use the key ${JSON.stringify(key)}`;
-  const what = isUnknown ? `run one of the commands of its scripts, or ${use}` : isKey ? use : `run ${missing.join(", ")}`;
+  const what = isUnknown ? `run a command of its scripts, or ${use}` : isKey ? use : `run ${missing.join(", ")}`;
   const names = isUnknown ? all : missing;
   const advice = isKey ? "~<prefix>:*" : names.map((name) => `+${name.toLowerCase()}`).join(" ");
   return new FloodgateError(
