@@ -179,21 +179,23 @@ export class CommandQueue implements Queue {
     for (const [i, batch] of batches.entries()) this.#receive(batch, answers[i] as Promise<unknown>, sent);
   }
 
-  #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent): void {
-    const lost = (error: unknown): void => {
-      this.#lost(batch, error);
-      this.#done(sent);
+  /** @param moment when the batch was sent: with the round, or after it as source. */
+  #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent, moment: Moment = sent): void {
+    const attempt = (work: () => void): void => {
+      try {
+        work();
+      } catch (error) {
+        this.#lost(batch, error);
+        this.#done(sent);
+      }
     };
     answer.then(
-      (reply) => {
-        try {
-          this.#read(batch, reply, sent);
-        } catch (error) {
-          return lost(error);
-        }
-        this.#done(sent);
-      },
-      (error) => this.#refused(batch, error, sent).then(() => this.#done(sent), lost),
+      (reply) =>
+        attempt(() => {
+          this.#read(batch, reply, moment);
+          this.#done(sent);
+        }),
+      (error) => attempt(() => this.#refused(batch, error, sent, moment)),
     );
   }
 
@@ -222,11 +224,13 @@ export class CommandQueue implements Queue {
    * A server without the script has done nothing, so it gets the source. While it moves a slot to another server it may say TRYAGAIN, and has
    * done nothing either. After any other error, the outcome is unknown.
    */
-  async #refused(batch: Batch<Step>, error: unknown, first: Moment): Promise<void> {
+  #refused(batch: Batch<Step>, error: unknown, sent: Sent, moment: Moment): void {
     const reason = error instanceof Error ? /^NOSCRIPT|^TRYAGAIN|\bWRONGTYPE\b/.exec(error.message)?.[0] : undefined;
-    tellRoundTrip(batch, first, reason !== undefined);
-    if (reason === undefined || reason === "WRONGTYPE") {
-      this.#lost(batch, error);
+    tellRoundTrip(batch, moment, reason !== undefined);
+    if (reason === "NOSCRIPT" && moment === sent) {
+      const atMs = performance.now();
+      const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
+      this.#receive(batch, answer, sent, { atMs, unblockedMs: unblockedMs(atMs) });
       return;
     }
     if (reason === "TRYAGAIN") {
@@ -234,18 +238,8 @@ export class CommandQueue implements Queue {
         this.#again(batch, 0);
         this.#schedule();
       }, pollMs).unref();
-      return;
-    }
-    const sentMs = performance.now();
-    const sent: Moment = { atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
-    const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
-    return answer.then(
-      (reply) => this.#read(batch, reply, sent),
-      (again) => {
-        tellRoundTrip(batch, sent, false);
-        this.#lost(batch, again);
-      },
-    );
+    } else this.#lost(batch, error);
+    this.#done(sent);
   }
 
   /**
