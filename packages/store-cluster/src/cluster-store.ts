@@ -260,7 +260,7 @@ class Connection {
     this.#leaves = true;
   }
 
-  /** Stops to listen a turn after the last answer: most often the next call is there by then. */
+  /** Stops listening a turn after the last answer: on a busy process the next call is there by then. */
   readonly #leave = (): void => {
     this.#leaves = false;
     if (!this.#listens || this.#isBusy() || this.#waiting.length > 0) return;
@@ -293,7 +293,7 @@ class Connection {
     );
   };
 
-  readonly #listeners = [["message", this.#read] as const, ["disconnect", this.#gone] as const, ["close", this.#gone] as const];
+  readonly #listeners = [["message", this.#read], ["disconnect", this.#gone], ["close", this.#gone]] as const;
 
   #failAll(batch: readonly Waiting[], reason: string): void {
     for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
