@@ -293,7 +293,11 @@ class Connection {
     );
   };
 
-  readonly #listeners = [["message", this.#read], ["disconnect", this.#gone], ["close", this.#gone]] as const;
+  readonly #listeners = [
+    ["message", this.#read],
+    ["disconnect", this.#gone],
+    ["close", this.#gone],
+  ] as const;
 
   #failAll(batch: readonly Waiting[], reason: string): void {
     for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
