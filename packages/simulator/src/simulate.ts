@@ -1,6 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "./formats/log-format.js";
+import { KeyIndex } from "./measure/key-index.js";
 import { widthOf } from "./measure/key-state.js";
 import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
 import type { LogSource } from "./read/source.js";
@@ -57,7 +58,7 @@ export interface Simulation extends LogSummary {
   readonly notes: readonly string[];
 }
 
-const defaultTop = 10;
+export const defaultTop = 10;
 
 /**
  * Replays logs against rules: each request at its own time, through the middleware, the rules and the memory store of production.
@@ -72,8 +73,13 @@ export async function simulate(sources: readonly LogSource[], set: RuleSet, opti
 
 /** Begins to measure a replay. Returns a meter for each rule, by its name. */
 export function measuring(replay: Replay, { maxClients = defaultMaxClients }: SimulateOptions): ReadonlyMap<string, RuleMeter> {
-  const meters = new Map(replay.rules.map((rule) => [rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients)]));
-  replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, [decision]);
+  return metersOf(replay, (rule) => new RuleMeter(policyOf(rule).spanMs, new KeyIndex(maxClients)));
+}
+
+/** Measures each rule of a replay with a meter of its own. */
+export function metersOf(replay: Replay, meterOf: (rule: CompiledRule<LogRequest>) => RuleMeter): ReadonlyMap<string, RuleMeter> {
+  const meters = new Map(replay.rules.map((rule) => [rule.name, meterOf(rule)]));
+  replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, decision);
   replay.onEvent = (event) => {
     if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key") meters.get(event.name)?.count(event.type);
   };

@@ -4,9 +4,9 @@ import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
-import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
+import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { parsePolicy } from "./policy-text.js";
-import { measureTrial, type TrialOptions, trialRule } from "./trial.js";
+import { measureTrial, type TrialOptions } from "./trial.js";
 
 export interface CompareOptions extends SimulateOptions, TrialOptions {
   /** The length of the windows in which all policies are measured. Default: the longest span among the policies. */
@@ -46,18 +46,20 @@ export async function compare(sources: readonly LogSource[], texts: readonly str
   const policies = new Map(texts.map((text, i) => [`policy ${i + 1}`, parsePolicy(text)]));
   const spans = [...policies.values()].map(({ spanMs }) => spanMs);
   const windowMs = options.window === undefined ? Math.max(...spans) : parseDuration(options.window, "window");
-  const { replay, meter } = await measureTrial(sources, policies, options, windowMs);
-  const top = options.top ?? 10;
+  const trial = await measureTrial(sources, policies, options, windowMs);
+  const { set, replay } = trial;
+  const meters = [...trial.meters.values()];
+  const top = options.top ?? defaultTop;
   const compared = [...policies.values()].map((policy, i): ComparedPolicy => {
-    return { text: texts[i] as string, policy, ...withNames(meter.measure(top, i), replay) };
+    return { text: texts[i] as string, policy, ...withNames((meters[i] as RuleMeter).measure(top), replay) };
   });
   return {
     ...summaryOf(replay.tally),
     windowMs,
     by: options.by ?? "ip",
     policies: compared,
-    differing: differingClients(meter, texts.length, top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
-    notes: [...unmatched(replay.tally, compared, options), ...notesOf(trialRule(policies, options), options, replay, compared)],
+    differing: differingClients(meters, top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
+    notes: [...unmatched(replay.tally, compared, options), ...notesOf(set, options, replay, compared)],
   };
 }
 
@@ -67,8 +69,8 @@ function unmatched({ requests }: Tally, [first]: readonly ComparedPolicy[], { ma
   return [`No request of the log matches ${JSON.stringify(match)}, so nothing was compared.`];
 }
 
-function differingClients(meter: RuleMeter, policies: number, top: number): DifferingClient[] {
-  const limited = Array.from({ length: policies }, (_, i) => meter.limitedClients(i));
+function differingClients(meters: readonly RuleMeter[], top: number): DifferingClient[] {
+  const limited = meters.map((meter) => meter.limitedClients());
   const clients = new Map<string, DifferingClient>();
   for (const { key, requests } of limited.flatMap((own) => [...own.values()])) {
     if (!clients.has(key)) clients.set(key, { key, requests, limited: limited.map((own) => own.get(key)?.limited ?? 0) });

@@ -1,9 +1,11 @@
-import { createLimiter, type Decision, type Policy } from "@floodgate/core";
+import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
-import { mostPolicies, RuleMeter } from "../measure/rule-meter.js";
+import { KeyIndex } from "../measure/key-index.js";
+import { RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
+import { metersOf, policyOf } from "../simulate.js";
 import { invalidOption } from "../support/invalid-option.js";
 
 /** Which requests policies are tried on, and whom they count. */
@@ -14,13 +16,8 @@ export interface TrialOptions {
   readonly match?: string | undefined;
 }
 
-/** Called with each request that counts: its key, its time, and what each policy decided. */
-export type OnDecisions = (key: string, nowMs: number, decisions: readonly Decision[]) => void;
-
-/** The rule that says which requests count, and by what. It has the first policy, in shadow mode. */
-export function trialRule(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
-  return trialRules(new Map([...policies].slice(0, 1)), options);
-}
+/** The most policies that are tried at once. Each takes memory for each client. */
+const mostPolicies = 31;
 
 /** A rule in shadow mode for each policy: so each decides as if it were alone. The names are those of the policies in the map. */
 export function trialRules(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
@@ -30,28 +27,12 @@ export function trialRules(policies: ReadonlyMap<string, Policy>, options: Trial
   return { rules: [...policies].map(([name, policy]) => ({ name, ...common, policy, mode: "shadow" }) as unknown as PlainRule) };
 }
 
-/** Replays logs under several policies at once, each as if it were the only one. A middleware finds the key of a request for all of them. */
-export async function replayTrial(
-  sources: readonly LogSource[],
-  policies: ReadonlyMap<string, Policy>,
-  options: TrialOptions & ReplayOptions,
-  onDecisions: OnDecisions,
-  onOther: (type: "exempt" | "missing-key") => void = () => undefined,
-): Promise<Replay> {
-  const set = trialRule(policies, options);
-  const replay = new Replay(set, options, policies.size);
-  const { store } = replay;
-  const others = [...policies].slice(1).map(([name, policy]) => createLimiter({ name, policy, store }));
-  replay.onDecision = (key, decision) => {
-    const decisions = [decision];
-    for (const { limit } of others) decisions.push(store.consume(limit, key, decision.cost));
-    onDecisions(key, replay.nowMs, decisions);
-  };
-  replay.onEvent = (event) => {
-    if (event.type === "exempt" || event.type === "missing-key") onOther(event.type);
-  };
-  await replayLogs(sources, set, options, replay);
-  return replay;
+/** What policies did, each as if it were the only one. */
+export interface Trial {
+  readonly set: RuleSet;
+  readonly replay: Replay;
+  /** By the names of the policies. */
+  readonly meters: ReadonlyMap<string, RuleMeter>;
 }
 
 /**
@@ -64,24 +45,18 @@ export async function measureTrial(
   policies: ReadonlyMap<string, Policy>,
   options: TrialOptions & ReplayOptions,
   windowMs?: number,
-): Promise<{ replay: Replay; meter: RuleMeter }> {
+): Promise<Trial> {
   if (policies.size < 1 || policies.size > mostPolicies) {
     throw invalidOption(
       `compare takes 1 to ${mostPolicies} policies, but was given ${policies.size}. Write compare(logs, ["100/1m", "token-bucket 20 10/s"]).`,
     );
   }
-  const meter = new RuleMeter(
-    [...policies.values()].map(({ spanMs }) => windowMs ?? spanMs),
-    options.maxClients ?? defaultMaxClients,
-  );
-  const replay = await replayTrial(
-    sources,
-    policies,
-    options,
-    (key, nowMs, decisions) => meter.add(key, nowMs, decisions),
-    (type) => meter.count(type),
-  );
-  return { replay, meter };
+  const set = trialRules(policies, options);
+  const replay = new Replay(set, options);
+  const keys = new KeyIndex(options.maxClients ?? defaultMaxClients);
+  const meters = metersOf(replay, (rule) => new RuleMeter(windowMs ?? policyOf(rule).spanMs, keys));
+  await replayLogs(sources, set, options, replay);
+  return { set, replay, meters };
 }
 
 /** The match of a rule that a text such as `POST /login` stands for. */

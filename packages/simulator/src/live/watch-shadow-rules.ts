@@ -1,5 +1,6 @@
 import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { inventory } from "@floodgate/core/rules";
+import { KeyIndex } from "../measure/key-index.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/tally.js";
 import { unmeasuredNote } from "../replay/notes.js";
@@ -39,7 +40,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
   const heard = ({ decision, key, name }: DecisionEvent): void => {
     let rule = rules.get(name);
     if (rule === undefined || rule.policy.spanMs !== decision.policy.spanMs || rule.policy.algorithm !== decision.policy.algorithm) {
-      rule = { policy: decision.policy, meter: new RuleMeter([decision.policy.spanMs], maxClients) };
+      rule = { policy: decision.policy, meter: new RuleMeter(decision.policy.spanMs, new KeyIndex(maxClients)) };
       rules.set(name, rule);
     }
     // A clock may step back.
@@ -51,7 +52,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       tally.requests++;
       together = decision.decisions;
     }
-    rule.meter.add(key, tally.lastMs, [decision]);
+    rule.meter.add(key, tally.lastMs, decision);
   };
   const stop = observe((event: FloodgateEvent) => {
     switch (event.type) {
@@ -79,7 +80,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       const words = known.find((limit) => limit.name === name);
       const policy = rules.get(name)?.policy ?? words?.policy;
       if (policy === undefined) return [];
-      const meter = rules.get(name)?.meter ?? new RuleMeter([policy.spanMs], 1);
+      const meter = rules.get(name)?.meter ?? new RuleMeter(policy.spanMs, new KeyIndex(1));
       const by = words?.rule?.key ?? "its key";
       return [{ ...measuredRule(name, policy, meter, { top }), ...others.get(name), mode: "shadow", by }];
     });

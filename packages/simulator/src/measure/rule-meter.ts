@@ -1,7 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import { doubled, MinHeap } from "../support/min-heap.js";
-import { KeyIndex } from "./key-index.js";
-import { type WindowSum, WindowSums } from "./window-sums.js";
+import type { KeyIndex } from "./key-index.js";
+import { WindowSums } from "./window-sums.js";
 
 /** The most units that one client got, or asked for, in a window. */
 export interface Peak {
@@ -57,67 +57,77 @@ export interface RuleMeasure {
 
 const burstMs = 1000;
 
-/** The most policies that one meter measures: each has a bit. */
-export const mostPolicies = 31;
+/** Columns of the row of a client: how many requests it made, its peak, how many were limited, and its current and longest lock-out. */
+const [REQUESTS, PEAK, LIMITED, LOCKED_FROM, LOCKED_UNTIL, LONGEST, ROW] = [0, 1, 2, 3, 4, 5, 6] as const;
 
-/** Measures a rule, request by request; or several policies that count the same requests of the same clients, each as if it were alone. */
+/** Measures a rule, request by request. */
 export class RuleMeter {
   #requests = 0;
-  readonly #others = { banned: 0, exempt: 0, "missing-key": 0 };
+  #limited = 0;
+  #clientsLimited = 0;
+  #delayed = 0;
+  #queuedMs = 0;
+  #longestQueuedMs = 0;
   #unmeasured = 0;
+  readonly #others = { banned: 0, exempt: 0, "missing-key": 0 };
+  readonly #windowMs: number;
   readonly #keys: KeyIndex;
-  readonly #policies: readonly PolicyMeter[];
-  /** The lengths of the windows in which the policies are measured. */
-  readonly #lengths: readonly number[];
-  /** For each client: its requests, and its peak in windows of each length. */
-  #clients: Float64Array;
-  /** What the clients asked for; and what they got under each policy, in a window and in a second. */
-  readonly #sums: WindowSums;
+  #rows: Float64Array = new Float64Array(64 * ROW);
+  /** What the clients asked for, and what they got, in a window and in a second. */
+  readonly #asked: WindowSums;
+  readonly #got: WindowSums;
+  readonly #worst: MostUnits;
+  readonly #burst: MostUnits = new MostUnits(burstMs);
+  readonly #live: LiveKeys = new LiveKeys();
 
-  /** @param windowsMs for each policy, the length of the windows in which it is measured. */
-  constructor(windowsMs: readonly number[], maxClients: number) {
-    this.#keys = new KeyIndex(maxClients);
-    this.#policies = windowsMs.map((windowMs) => new PolicyMeter(windowMs));
-    this.#lengths = [...new Set(windowsMs)];
-    this.#clients = new Float64Array(64 * (1 + this.#lengths.length));
-    const got = windowsMs.flatMap((windowMs, i): WindowSum[] => [
-      { windowMs, mark: 1 << i },
-      { windowMs: burstMs, mark: 1 << i },
-    ]);
-    this.#sums = new WindowSums([...this.#lengths.map((windowMs) => ({ windowMs })), ...got]);
+  /** @param windowMs the length of the windows in which clients are measured. @param keys may be shared with other meters. */
+  constructor(windowMs: number, keys: KeyIndex) {
+    this.#windowMs = windowMs;
+    this.#keys = keys;
+    this.#asked = new WindowSums([windowMs]);
+    this.#got = new WindowSums([windowMs, burstMs]);
+    this.#worst = new MostUnits(windowMs);
   }
 
-  /** Adds a request: what each policy decided. */
-  add(key: string, nowMs: number, decisions: readonly Decision[]): void {
+  /** Adds a request that the rule has decided. */
+  add(key: string, nowMs: number, { allowed, cost, delayMs, retryAfterMs, resetAfterMs }: Decision): void {
     this.#requests++;
-    const client = this.#keys.of(key);
-    const { cost } = decisions[0] as Decision;
-    let marks = 0;
-    for (let i = 0; i < decisions.length; i++) {
-      const decision = decisions[i] as Decision;
-      if (decision.allowed) marks |= 1 << i;
-      (this.#policies[i] as PolicyMeter).add(client, nowMs, decision);
+    if (!allowed) this.#limited++;
+    else if (delayMs > 0) {
+      this.#delayed++;
+      this.#queuedMs += delayMs;
+      this.#longestQueuedMs = Math.max(this.#longestQueuedMs, delayMs);
     }
+    const client = this.#keys.of(key);
     if (client < 0) {
       this.#unmeasured++;
       return;
     }
-    this.#sums.add(client, nowMs, cost, marks);
-    const lengths = this.#lengths.length;
-    const row = client * (1 + lengths);
-    while (row + 1 + lengths > this.#clients.length) this.#clients = doubled(this.#clients);
-    const clients = this.#clients;
-    clients[row] = (clients[row] as number) + 1;
-    for (let i = 0; i < lengths; i++) {
-      const asked = this.#sums.sum(client, i);
-      if (asked > (clients[row + 1 + i] as number)) clients[row + 1 + i] = asked;
+    const row = client * ROW;
+    while (row + ROW > this.#rows.length) this.#rows = doubled(this.#rows);
+    const rows = this.#rows;
+    rows[row + REQUESTS] = (rows[row + REQUESTS] as number) + 1;
+    this.#asked.add(client, nowMs, cost);
+    rows[row + PEAK] = Math.max(rows[row + PEAK] as number, this.#asked.sum(client, 0));
+    this.#live.hold(client, nowMs, nowMs + resetAfterMs);
+    if (!allowed) {
+      this.#lock(row, nowMs, retryAfterMs);
+      return;
     }
-    for (let i = 0; i < decisions.length; i++) {
-      if ((marks & (1 << i)) === 0) continue;
-      const policy = this.#policies[i] as PolicyMeter;
-      policy.worst.see(client, this.#sums.sum(client, lengths + 2 * i), nowMs);
-      policy.burst.see(client, this.#sums.sum(client, lengths + 2 * i + 1), nowMs);
-    }
+    rows[row + LOCKED_UNTIL] = 0;
+    this.#got.add(client, nowMs, cost);
+    this.#worst.see(client, this.#got.sum(client, 0), nowMs);
+    this.#burst.see(client, this.#got.sum(client, 1), nowMs);
+  }
+
+  #lock(row: number, nowMs: number, retryAfterMs: number): void {
+    const rows = this.#rows;
+    if (rows[row + LIMITED] === 0) this.#clientsLimited++;
+    rows[row + LIMITED] = (rows[row + LIMITED] as number) + 1;
+    // A client that came back after it could have passed begins another lock-out.
+    if ((rows[row + LOCKED_UNTIL] as number) <= nowMs) rows[row + LOCKED_FROM] = nowMs;
+    rows[row + LOCKED_UNTIL] = nowMs + retryAfterMs;
+    rows[row + LONGEST] = Math.max(rows[row + LONGEST] as number, nowMs + retryAfterMs - (rows[row + LOCKED_FROM] as number));
   }
 
   /** Counts an event that is no decision. */
@@ -125,138 +135,74 @@ export class RuleMeter {
     this.#others[type]++;
   }
 
-  /** The mean of the clients' peaks under the first policy, each at most `bound`. */
+  /** The mean of the clients' peaks, each at most `bound`. */
   meanPeak(bound: number): number {
-    const own = this.#policies[0] as PolicyMeter;
-    let sum = 0;
-    for (let client = 0; client < this.#keys.size; client++) sum += Math.min(bound, this.#peakOf(own, client));
-    return this.#keys.size === 0 ? 0 : sum / this.#keys.size;
+    const clients = this.#clients();
+    return clients.reduce((sum, client) => sum + Math.min(bound, this.#of(client, PEAK)), 0) / Math.max(1, clients.length);
   }
 
-  measure(top: number, policy = 0): RuleMeasure {
-    const own = this.#policies[policy] as PolicyMeter;
-    const limited = this.#most(top, (client) => own.of(client, LIMITED));
-    const heaviest = this.#most(top, (client) => this.#requestsOf(client));
-    const keys = this.#keys.keysOf([...limited, ...heaviest, own.worst.client, own.burst.client]);
-    const clientOf = (client: number): MeasuredClient => this.#clientOf(own, client, keys.get(client) as string);
-    let longestLockoutMs = 0;
-    for (let client = 0; client < this.#keys.size; client++) longestLockoutMs = Math.max(longestLockoutMs, own.of(client, LONGEST));
+  measure(top: number): RuleMeasure {
+    const limited = this.#most(top, LIMITED);
+    const heaviest = this.#most(top, REQUESTS);
+    const keys = this.#keys.keysOf([...limited, ...heaviest, this.#worst.client, this.#burst.client]);
+    const clientOf = (client: number): MeasuredClient => this.#clientOf(client, keys.get(client) as string);
+    const clients = this.#clients();
     return {
       requests: this.#requests,
-      allowed: this.#requests - own.limited,
-      limited: own.limited,
-      clients: this.#keys.size,
-      clientsLimited: own.clientsLimited,
+      allowed: this.#requests - this.#limited,
+      limited: this.#limited,
+      clients: clients.length,
+      clientsLimited: this.#clientsLimited,
       topLimited: limited.map(clientOf),
       heaviest: heaviest.map(clientOf),
-      longestLockoutMs,
-      windowMs: own.windowMs,
-      worstWindow: own.worst.peak(keys),
-      burst: own.burst.peak(keys),
-      delayed: own.delayed,
-      queuedMs: own.queuedMs,
-      longestQueuedMs: own.longestQueuedMs,
+      longestLockoutMs: clients.reduce((longest, client) => Math.max(longest, this.#of(client, LONGEST)), 0),
+      windowMs: this.#windowMs,
+      worstWindow: this.#worst.peak(keys),
+      burst: this.#burst.peak(keys),
+      delayed: this.#delayed,
+      queuedMs: this.#queuedMs,
+      longestQueuedMs: this.#longestQueuedMs,
       bans: this.#others.banned,
       exempt: this.#others.exempt,
       keyless: this.#others["missing-key"],
-      keysAtOnce: own.live.most,
+      keysAtOnce: this.#live.most,
       unmeasured: this.#unmeasured,
     };
   }
 
-  /** The clients that a policy ever limited, by key. */
-  limitedClients(policy = 0): Map<string, MeasuredClient> {
-    const own = this.#policies[policy] as PolicyMeter;
-    const numbers = Array.from({ length: this.#keys.size }, (_, i) => i).filter((client) => own.of(client, LIMITED) !== 0);
-    return new Map([...this.#keys.keysOf(numbers)].map(([client, key]) => [key, this.#clientOf(own, client, key)]));
+  /** The clients that the rule ever limited, by key. */
+  limitedClients(): Map<string, MeasuredClient> {
+    const keys = this.#keys.keysOf(this.#clients().filter((client) => this.#of(client, LIMITED) > 0));
+    return new Map([...keys].map(([client, key]) => [key, this.#clientOf(client, key)]));
   }
 
-  #requestsOf(client: number): number {
-    return this.#clients[client * (1 + this.#lengths.length)] as number;
+  #clients(): number[] {
+    return Array.from({ length: this.#keys.size }, (_, client) => client);
   }
 
-  #peakOf({ windowMs }: PolicyMeter, client: number): number {
-    return this.#clients[client * (1 + this.#lengths.length) + 1 + this.#lengths.indexOf(windowMs)] as number;
+  #of(client: number, column: number): number {
+    return this.#rows[client * ROW + column] ?? 0;
   }
 
-  #clientOf(policy: PolicyMeter, client: number, key: string): MeasuredClient {
-    return {
-      key,
-      requests: this.#requestsOf(client),
-      limited: policy.of(client, LIMITED),
-      peak: this.#peakOf(policy, client),
-      longestLockoutMs: policy.of(client, LONGEST),
-    };
+  #clientOf(client: number, key: string): MeasuredClient {
+    const [requests, peak, limited, longestLockoutMs] = [REQUESTS, PEAK, LIMITED, LONGEST].map((column) => this.#of(client, column));
+    return { key, requests, limited, peak, longestLockoutMs } as MeasuredClient;
   }
 
-  /** The clients with the largest values, except those with nothing. */
-  #most(top: number, value: (client: number) => number): number[] {
+  /** The clients with the largest values in a column, except those with 0. */
+  #most(top: number, column: number): number[] {
     const best: number[] = [];
     for (let client = 0; client < this.#keys.size; client++) {
-      if (value(client) === 0) continue;
-      if (best.length === top && value(client) <= value(best[top - 1] as number)) continue;
+      const value = this.#of(client, column);
+      if (value === 0 || (best.length === top && value <= this.#of(best[top - 1] as number, column))) continue;
       let at = best.length;
-      while (at > 0 && value(best[at - 1] as number) < value(client)) at--;
+      while (at > 0 && this.#of(best[at - 1] as number, column) < value) at--;
       best.splice(at, 0, client);
       if (best.length > top) best.pop();
     }
     return best;
   }
 }
-
-/** What one policy did. */
-class PolicyMeter {
-  readonly windowMs: number;
-  limited = 0;
-  clientsLimited = 0;
-  delayed = 0;
-  queuedMs = 0;
-  longestQueuedMs = 0;
-  readonly worst: MostUnits;
-  readonly burst: MostUnits;
-  readonly live: LiveKeys = new LiveKeys();
-  /** For each client that it ever limited, and those before it: how many requests were limited, its current and its longest lock-out. */
-  #rows: Float64Array = new Float64Array(0);
-
-  constructor(windowMs: number) {
-    this.windowMs = windowMs;
-    this.worst = new MostUnits(windowMs);
-    this.burst = new MostUnits(burstMs);
-  }
-
-  /** @param client -1 for one that is not measured. */
-  add(client: number, nowMs: number, { allowed, delayMs, retryAfterMs, resetAfterMs }: Decision): void {
-    if (allowed && delayMs > 0) {
-      this.delayed++;
-      this.queuedMs += delayMs;
-      if (delayMs > this.longestQueuedMs) this.longestQueuedMs = delayMs;
-    }
-    if (!allowed) this.limited++;
-    if (client < 0) return;
-    if (!allowed) this.#lock(client, nowMs, retryAfterMs);
-    else if (client * ROW < this.#rows.length) this.#rows[client * ROW + LOCKED_UNTIL] = 0;
-    this.live.hold(client, nowMs, nowMs + resetAfterMs);
-  }
-
-  of(client: number, column: number): number {
-    return this.#rows[client * ROW + column] ?? 0;
-  }
-
-  #lock(client: number, nowMs: number, retryAfterMs: number): void {
-    const row = client * ROW;
-    while (row + ROW > this.#rows.length) this.#rows = doubled(this.#rows, 64 * ROW);
-    const rows = this.#rows;
-    if (rows[row + LIMITED] === 0) this.clientsLimited++;
-    rows[row + LIMITED] = (rows[row + LIMITED] as number) + 1;
-    // A client that came back after it could have passed begins another lock-out.
-    if ((rows[row + LOCKED_UNTIL] as number) <= nowMs) rows[row + LOCKED_FROM] = nowMs;
-    rows[row + LOCKED_UNTIL] = nowMs + retryAfterMs;
-    const lockedMs = nowMs + retryAfterMs - (rows[row + LOCKED_FROM] as number);
-    if (lockedMs > (rows[row + LONGEST] as number)) rows[row + LONGEST] = lockedMs;
-  }
-}
-
-const [LIMITED, LOCKED_FROM, LOCKED_UNTIL, LONGEST, ROW] = [0, 1, 2, 3, 4] as const;
 
 /** The most units of any client in a window. */
 class MostUnits {

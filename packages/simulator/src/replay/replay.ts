@@ -52,19 +52,12 @@ export class Replay {
   readonly unknownFields: Set<string> = new Set();
   readonly #limit: RateLimit<LogRequest>;
 
-  /**
-   * @param keysPerClient how many keys the store may hold for each client. Default: as many as the rules need.
-   * @throws FloodgateError if a rule is invalid.
-   */
-  constructor(
-    set: RuleSet,
-    options: AppFields & { readonly maxClients?: number | undefined },
-    keysPerClient: number = storedPerClient(set),
-  ) {
+  /** @throws FloodgateError if a rule is invalid. */
+  constructor(set: RuleSet, options: AppFields & { readonly maxClients?: number | undefined }) {
     const { maxClients = defaultMaxClients, ipv6Prefix = 56, keySecret } = options;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
-    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * keysPerClient), clock });
+    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * storedPerClient(set)), clock });
     const listener = (event: FloodgateEvent): void => {
       if (event.type === "warning") this.warnings.push(event.message);
       else this.onEvent(event);

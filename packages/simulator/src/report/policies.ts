@@ -1,4 +1,4 @@
-import { FloodgateError, type Policy } from "@floodgate/core";
+import { FloodgateError, fixedWindow, type Policy } from "@floodgate/core";
 import { type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
 import { isWindow, optionsOf } from "../compare/policy-text.js";
 import { leastValue } from "../suggest/quantile.js";
@@ -86,24 +86,21 @@ export interface SurveyedRule {
   readonly hasMore: boolean;
 }
 
-/**
- * The same rules without their limits: they tell whom each request counts and what it costs, and limit none. Under a limit that nobody
- * reaches, the most of it that a client has used is the least limit under which the client is never limited.
- */
+/** The same rules without their limits: they tell whom each request counts and what it costs, and limit none. */
 export function withoutLimits(set: RuleSet, surveyed: readonly SurveyedRule[]): RuleSet {
   return { ...set, rules: set.rules.map((rule, i) => ({ ...withoutLimit(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
 }
 
 export function withoutLimit(rule: PlainRule, policy: Policy): PlainRule {
   const { limit: _limit, window: _window, plans: _plans, ban: _ban, settle: _settle, ...rest } = rule;
-  return { ...rest, policy: measuring(policy) };
+  return { ...rest, policy: measuringPolicy(policy) as unknown as NonNullable<PlainRule["policy"]> };
 }
 
-/** A log that nobody exceeds would hold every request, so its windows are measured apart, and anything cheap tells the clients. */
-function measuring(policy: Policy): NonNullable<PlainRule["policy"]> {
-  const options =
-    policy.algorithm === "sliding-window-log"
-      ? { algorithm: "fixed-window", limit: 2 ** 20, window: "1s" }
-      : policyWords(unlimited(policy));
-  return options as unknown as NonNullable<PlainRule["policy"]>;
+/**
+ * A policy that measures what clients need, and limits hardly any: under a limit that nobody reaches, the most of it that a client has used
+ * is the least limit under which the client is never limited. A log that nobody exceeds would hold every request, so its windows are
+ * measured apart, and anything cheap tells the clients.
+ */
+export function measuringPolicy(policy: Policy): Policy {
+  return policy.algorithm === "sliding-window-log" ? fixedWindow({ limit: 2 ** 20, window: "1s" }) : unlimited(policy);
 }

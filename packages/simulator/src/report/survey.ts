@@ -1,16 +1,17 @@
 import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { KeyIndex } from "../measure/key-index.js";
 import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
 import type { Clients } from "../replay/clients.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
+import { Needs } from "../suggest/needs.js";
 import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, GridPoint, Timeline } from "./contract.js";
 import { fitting, Lane, type LaneCounts } from "./lanes.js";
-import { Needs } from "./needs.js";
 import { limitOption, policiesOf, policyWords, type SurveyedRule, withoutLimit, withoutLimits } from "./policies.js";
 import { TimelineCounter } from "./timeline.js";
 import { replayWith, World } from "./worlds.js";
@@ -61,7 +62,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   const maxClients = options.maxClients ?? defaultMaxClients;
   const rules = surveyedRules(set, options);
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
-  const needs = rules.map(({ policy }) => new Needs(policy, maxClients));
+  const needs = rules.map(({ policy }) => new Needs(policy, new KeyIndex(maxClients)));
   const counter = new TimelineCounter();
   const beside = rules.map(() => new Set<number>());
   let isUncertain = false;
@@ -93,7 +94,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
 
 /** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
 function mayReject({ isShadow, hasMore, policy }: SurveyedRule, needs: Needs, maxClients: number): boolean {
-  return !isShadow && (hasMore || needs.clients >= maxClients || (needs.greatest?.need ?? 0) > policy.quota);
+  return !isShadow && (hasMore || needs.keys.size >= maxClients || (needs.greatest?.need ?? 0) > policy.quota);
 }
 
 function surveyedRules(set: RuleSet, options: SurveyOptions): SurveyedRule[] {
@@ -119,10 +120,10 @@ async function replayedUnderLimits(
   const intervals = timeline.requests.length;
   const tried = rules.map((rule, i): Tried => {
     const own = needs[i] as Needs;
-    const { descending, rankOf } = own.ranked();
+    const descending = own.descending();
     const { greatest } = own;
     const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
-    const tried = { rule, needs: own, rankOf, descending, lanes: [], worlds: [], withoutLimit: undefined, burst };
+    const tried = { rule, needs: own, rankOf: own.ranks(), descending, lanes: [], worlds: [], withoutLimit: undefined, burst };
     if (descending.length === 0 || i >= mostRules) return tried;
     const isWorld = rule.hasMore || sharing.has(i);
     const count = options.grid ?? defaultGrid;
@@ -134,7 +135,7 @@ async function replayedUnderLimits(
       return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
     }
     const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options));
-    const alone = new Needs(rule.policy, maxClients);
+    const alone = new Needs(rule.policy, new KeyIndex(maxClients));
     const replay = replayWith(set, plain, withoutLimit(plain, rule.policy), options, (key, decision, nowMs) =>
       alone.see(key, decision, nowMs),
     );
@@ -144,7 +145,7 @@ async function replayedUnderLimits(
   return {
     timeline,
     rules: tried.map(({ rule, descending, lanes, worlds, withoutLimit, burst }) => ({
-      grid: gridOf(rule.policy, lanes.length > 0 ? lanes : worlds, withoutLimit?.needs.ranked().descending ?? descending),
+      grid: gridOf(rule.policy, lanes.length > 0 ? lanes : worlds, withoutLimit?.needs.descending() ?? descending),
       burst: burst?.result((key) => clients.shown(key)),
     })),
     notes: notesOf(tried, maxClients),
@@ -237,7 +238,7 @@ async function secondReading(
     const { needs, rankOf, lanes, burst } = byName.get(name) as Tried;
     if (lanes.length === 0) return;
     if (burst?.key === key) burst.see(replay.nowMs, cost);
-    const client = needs.clientOf(key);
+    const client = needs.keys.of(key);
     if (client < 0) return;
     const rank = rankOf[client] as number;
     // The lowest limit is the first. Who does not need more than one does not need more than those after it.
@@ -270,7 +271,7 @@ function worldsOf(set: RuleSet, options: ReplayOptions, tried: readonly Tried[])
     const number = numbers.get(name) as number;
     const { rule, needs, burst, worlds } = tried[number] as Tried;
     if (worlds.length > 0 && burst?.key === key) burst.see(replay.nowMs, cost);
-    const client = needs.clientOf(key);
+    const client = needs.keys.of(key);
     // The policies of plans have limits of their own.
     needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
   };

@@ -1,15 +1,17 @@
-import { type Decision, type Policy, parseDuration } from "@floodgate/core";
+import { type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
 import { toPolicy } from "@floodgate/core/rules";
 import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
-import { measureTrial, replayTrial, type TrialOptions, trialRule } from "../compare/trial.js";
-import type { RuleMeasure } from "../measure/rule-meter.js";
-import { WindowSums } from "../measure/window-sums.js";
+import { measureTrial, type TrialOptions, trialRules } from "../compare/trial.js";
+import { KeyIndex } from "../measure/key-index.js";
+import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { notesOf } from "../replay/notes.js";
-import { defaultMaxClients } from "../replay/replay.js";
-import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
+import { defaultMaxClients, Replay } from "../replay/replay.js";
+import { replayLogs } from "../replay/replay-logs.js";
+import { measuringPolicy } from "../report/policies.js";
+import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { invalidOption } from "../support/invalid-option.js";
-import { Peaks, usedOf } from "./peaks.js";
+import { Needs } from "./needs.js";
 import { leastValue, type Quantile } from "./quantile.js";
 
 export interface SuggestOptions extends SimulateOptions, TrialOptions {
@@ -49,8 +51,6 @@ export interface Suggestion extends LogSummary {
   readonly notes: readonly string[];
 }
 
-/** A limit that no client reaches. */
-const unlimited = 2 ** 50;
 export const percentiles: readonly number[] = [50, 90, 99, 99.9];
 
 /**
@@ -61,7 +61,7 @@ export const percentiles: readonly number[] = [50, 90, 99, 99.9];
  */
 export async function suggest(sources: readonly LogSource[], options: SuggestOptions = {}): Promise<Suggestion> {
   const { touch = 0.001, window = "1m", by = "ip", match } = options;
-  const windowMs = parseDuration(window, "window");
+  parseDuration(window, "window");
   if (!(touch >= 0 && touch < 1)) {
     throw invalidOption(`suggest: \`touch\` must be a share from 0 to 1, but was ${touch}. Write touch: 0.001.`);
   }
@@ -69,81 +69,76 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   if (once !== undefined) {
     throw invalidOption(`suggest: ${once.name} can be read only once, but it is read three times. Write it to a file first.`);
   }
-  const base = { windowMs, window, rate: 0 };
-  const counted: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter"];
-  const { peaks: windows, requests } = await needsOf(sources, counted, base, [windowMs, ...rateWindowsMs], options);
-  if (windows.keys.size === 0) {
-    const what = match === undefined || requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
-    throw invalidOption(`suggest: the logs have no request ${what}.`);
-  }
   const needs = new Map<AlgorithmName, Quantile>();
-  const need = (algorithms: readonly AlgorithmName[], peaks: Peaks): void => {
-    for (const [i, algorithm] of algorithms.entries()) needs.set(algorithm, leastValue(peaks.descending(i), touch));
+  const measure = async (algorithms: readonly AlgorithmName[], rate: number, rates: readonly number[]): Promise<Measured> => {
+    const policies = new Map(
+      algorithms.map((name) => [name, toPolicy("suggest", { algorithm: name, ...optionsFor(name, 1, rate, window) })]),
+    );
+    const measured = await needsOf(sources, policies, rates, options);
+    if (measured.clients === 0) {
+      const what = match === undefined || measured.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
+      throw invalidOption(`suggest: the logs have no request ${what}.`);
+    }
+    for (const [i, name] of algorithms.entries()) needs.set(name, leastValue(measured.needs[i] as Float64Array, touch));
+    return measured;
   };
-  need([...counted, "sliding-window-log"], windows);
+  const windows: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter", "sliding-window-log"];
+  const { clients, needs: found } = await measure(windows, 1, rateWindowsMs);
   const rate = Math.max(1, (needs.get("sliding-window-log") as Quantile).value);
-  const flowing: readonly AlgorithmName[] = ["token-bucket", "leaky-bucket", "gcra"];
-  need(flowing, (await needsOf(sources, flowing, { ...base, rate }, [], options)).peaks);
-  const suggested = new Map<AlgorithmName, Readonly<Record<string, number | string>>>();
-  for (const [algorithm, { value }] of needs) suggested.set(algorithm, optionsFor(algorithm, Math.max(1, value), rate, window));
+  await measure(["token-bucket", "leaky-bucket", "gcra"], rate, []);
+  const suggested = new Map([...needs].map(([name, { value }]) => [name, optionsFor(name, Math.max(1, value), rate, window)]));
   const policies = new Map([...suggested].map(([algorithm, own]) => [algorithm, toPolicy("suggest", { algorithm, ...own })]));
-  const { replay, meter } = await measureTrial(sources, policies, options);
-  const rules = [...policies].map(([algorithm, policy], i): SuggestedRule => {
-    const measure = meter.measure(options.top ?? 10, i);
+  const { set, replay, meters } = await measureTrial(sources, policies, options);
+  const rules = [...policies].map(([algorithm, policy]): SuggestedRule => {
+    const measure = (meters.get(algorithm) as RuleMeter).measure(options.top ?? defaultTop);
     const need = needs.get(algorithm) as Quantile;
     return { algorithm, options: suggested.get(algorithm) as SuggestedRule["options"], policy, need, ...withNames(measure, replay) };
   });
   return {
     ...summaryOf(replay.tally),
     ...{ touch, window, by, match },
-    clients: windows.keys.size,
-    rates: ratesOf(windows, counted.length + 1),
+    clients,
+    rates: rateWindowsMs.map((windowMs, i) => rateOf(windowMs, found[windows.length + i] as Float64Array)),
     rules,
-    notes: notesOf(trialRule(policies, options), options, replay, rules),
+    notes: notesOf(set, options, replay, rules),
   };
 }
 
 const rateWindowsMs = [1000, 60_000, 3_600_000];
 
-/**
- * What the clients need: the most that they have used of a limit that nobody reaches. A log with that limit would hold every request, so for
- * the windows of `lengths` the busiest one is measured in its place. They are the columns after those of the algorithms.
- */
-async function needsOf(
-  sources: readonly LogSource[],
-  algorithms: readonly AlgorithmName[],
-  { windowMs, window, rate }: { readonly windowMs: number; readonly window: string; readonly rate: number },
-  lengths: readonly number[],
-  options: SuggestOptions,
-): Promise<{ peaks: Peaks; requests: number }> {
-  const limit = Math.min(1e9, Math.floor(unlimited / windowMs));
-  // No queue may hold a request for longer than a timer can.
-  const longest = Math.min(limit, Math.max(1, Math.floor(((2 ** 31 - 1) * rate) / windowMs)));
-  const peaks = new Peaks(algorithms.length + lengths.length, options.maxClients ?? defaultMaxClients);
-  const sums = new WindowSums(lengths.map((windowMs) => ({ windowMs })));
-  const policies = algorithms.map((algorithm): [string, Policy] => {
-    const most = algorithm === "leaky-bucket" ? longest : limit;
-    return [algorithm, toPolicy("suggest", { algorithm, ...optionsFor(algorithm, most, rate, window) })];
-  });
-  const { tally } = await replayTrial(sources, new Map(policies), options, (key, nowMs, decisions) => {
-    const client = peaks.keys.of(key);
-    if (client < 0) return;
-    for (let i = 0; i < decisions.length; i++) peaks.see(client, i, usedOf(decisions[i] as Decision));
-    if (lengths.length === 0) return;
-    sums.add(client, nowMs, (decisions[0] as Decision).cost);
-    for (let i = 0; i < lengths.length; i++) peaks.see(client, algorithms.length + i, sums.sum(client, i));
-  });
-  return { peaks, requests: tally.requests };
+interface Measured {
+  readonly clients: number;
+  readonly requests: number;
+  /** What the clients need, the greatest first: under each policy, and then of logs with the windows of `rates`. */
+  readonly needs: readonly Float64Array[];
 }
 
-function ratesOf(peaks: Peaks, column: number): RateDistribution[] {
-  return rateWindowsMs.map((windowMs, i) => {
-    const descending = peaks.descending(column + i);
-    const found = percentiles.map((percentile): [number, Quantile | undefined] => {
-      const share = 1 - percentile / 100;
-      // Above it there must be one client at least.
-      return [percentile, descending.length * share + 1e-9 >= 1 ? leastValue(descending, share) : undefined];
-    });
-    return { windowMs, percentiles: new Map(found), most: descending[0] as number };
+async function needsOf(
+  sources: readonly LogSource[],
+  policies: ReadonlyMap<string, Policy>,
+  rates: readonly number[],
+  options: SuggestOptions,
+): Promise<Measured> {
+  const set = trialRules(new Map([...policies].map(([name, policy]) => [name, measuringPolicy(policy)])), options);
+  const replay = new Replay(set, options);
+  const keys = new KeyIndex(options.maxClients ?? defaultMaxClients);
+  const needs = new Map([...policies].map(([name, policy]) => [name, new Needs(policy, keys)]));
+  const logs = rates.map((ms) => new Needs(slidingWindowLog({ limit: 1, window: `${BigInt(ms)}ms` }), keys));
+  const [first] = policies.keys();
+  replay.onDecision = (key, decision) => {
+    needs.get(decision.name)?.see(key, decision, replay.nowMs);
+    // A log needs only the costs of the requests, which are the same under each policy.
+    if (decision.name === first) for (const log of logs) log.see(key, decision, replay.nowMs);
+  };
+  await replayLogs(sources, set, options, replay);
+  return { clients: keys.size, requests: replay.tally.requests, needs: [...needs.values(), ...logs].map((each) => each.descending()) };
+}
+
+function rateOf(windowMs: number, descending: Float64Array): RateDistribution {
+  const found = percentiles.map((percentile): [number, Quantile | undefined] => {
+    const share = 1 - percentile / 100;
+    // Above it there must be one client at least.
+    return [percentile, descending.length * share + 1e-9 >= 1 ? leastValue(descending, share) : undefined];
   });
+  return { windowMs, percentiles: new Map(found), most: descending[0] as number };
 }

@@ -1,0 +1,61 @@
+import type { Decision, Policy } from "@floodgate/core";
+import type { KeyIndex } from "../measure/key-index.js";
+import { WindowSums } from "../measure/window-sums.js";
+import { doubled } from "../support/min-heap.js";
+
+/**
+ * What each client of a rule needs: the least limit under which it would never have been limited by this rule alone. The decisions come from
+ * `measuringPolicy`.
+ */
+export class Needs {
+  /** The numbers of the clients. May be shared with others that see the same requests. */
+  readonly keys: KeyIndex;
+  #values: Float64Array = new Float64Array(64);
+  readonly #sums: WindowSums | undefined;
+  /** Whether there were more clients than are measured. */
+  isFull = false;
+  /** The client that needs most, and when it did. */
+  greatest: { readonly key: string; readonly atMs: number; readonly need: number } | undefined;
+
+  constructor(policy: Policy, keys: KeyIndex) {
+    this.keys = keys;
+    this.#sums = policy.algorithm === "sliding-window-log" ? new WindowSums([policy.windowMs]) : undefined;
+  }
+
+  needOf(client: number): number {
+    return this.#values[client] as number;
+  }
+
+  see(key: string, decision: Decision, nowMs: number): void {
+    const client = this.keys.of(key);
+    if (client < 0) {
+      this.isFull = true;
+      return;
+    }
+    while (client >= this.#values.length) this.#values = doubled(this.#values);
+    this.#sums?.add(client, nowMs, decision.cost);
+    const need = this.#sums?.sum(client, 0) ?? usedOf(decision);
+    if (need > this.needOf(client)) this.#values[client] = need;
+    if (need > (this.greatest?.need ?? 0)) this.greatest = { key, atMs: nowMs, need };
+  }
+
+  /** All needs, the greatest first. */
+  descending(): Float64Array {
+    return this.#values.slice(0, this.keys.size).sort().reverse();
+  }
+
+  /** The place of each client among all needs, the greatest first. */
+  ranks(): Uint32Array {
+    const order = Uint32Array.from({ length: this.keys.size }, (_, i) => i).sort((a, b) => this.needOf(b) - this.needOf(a));
+    const ranks = new Uint32Array(order.length);
+    order.forEach((client, rank) => {
+      ranks[client] = rank;
+    });
+    return ranks;
+  }
+}
+
+/** The units of its limit that a client has used; more than the limit if it was rejected. */
+function usedOf({ allowed, limit, remaining }: Decision): number {
+  return allowed ? limit - remaining : limit + 1;
+}
