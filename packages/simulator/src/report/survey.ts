@@ -219,8 +219,9 @@ interface Tried {
 }
 
 /**
- * Replays the logs under the rules as they are, and decides the requests that a rule counts in its lanes. The worlds get the requests that
- * they could decide otherwise: those of a client that needs more than a limit.
+ * Replays the logs under the rules without their limits, and decides each request under the limits that could limit its client. No rule
+ * rejects requests of a rule with lanes, so it counts the same requests as with all limits. A world gets the requests that it could decide
+ * otherwise: those of a client that needs more than its limit, or that another rule could reject.
  * @returns the clients, to show their names.
  */
 async function secondReading(
@@ -232,70 +233,47 @@ async function secondReading(
 ): Promise<Clients> {
   const first = startMs / stepMs;
   let interval = 0;
-  const byName = new Map(tried.map((each) => [each.rule.name, each]));
-  const replay = new Replay(set, options);
+  const rules = tried.map(({ rule }) => rule);
+  const numbers = new Map(rules.map(({ name }, i) => [name, i]));
+  /** What the client of the current request needs of each rule. */
+  const needed = new Float64Array(rules.length);
+  const replay = new Replay(withoutLimits(set, rules), options);
   replay.onDecision = (key, { name, cost }) => {
-    const { needs, rankOf, lanes, burst } = byName.get(name) as Tried;
-    if (lanes.length === 0) return;
+    const number = numbers.get(name) as number;
+    const { rule, needs, rankOf, lanes, burst } = tried[number] as Tried;
     if (burst?.key === key) burst.see(replay.nowMs, cost);
     const client = needs.keys.of(key);
+    // The policies of plans have limits of their own.
+    needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
     if (client < 0) return;
     const rank = rankOf[client] as number;
-    // The lowest limit is the first. Who does not need more than one does not need more than those after it.
+    // The lowest limit is the first. A client that does not need more than it does not need more than the others.
     for (const lane of lanes) {
       if (rank >= lane.clients) return;
       lane.decide(rank, replay.nowMs, cost, interval);
     }
   };
-  const worlds = tried.some((each) => each.worlds.length > 0) ? worldsOf(set, options, tried) : undefined;
+  /** Whether a rule could reject the current request as it is. */
+  const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
   for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
     for (const request of batch) {
       interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
-      replay.decide(request);
-      worlds?.decide(request, interval);
-    }
-  }
-  replay.close();
-  worlds?.close();
-  return replay.clients;
-}
-
-/** Decides requests in the worlds of all rules: those in which they could be decided otherwise. */
-function worldsOf(set: RuleSet, options: ReplayOptions, tried: readonly Tried[]): Pick<World, "decide" | "close"> {
-  /** What the clients of the current request need of each rule. */
-  const needed = new Float64Array(tried.length);
-  const numbers = new Map(tried.map(({ rule }, i) => [rule.name, i]));
-  const rules = tried.map(({ rule }) => rule);
-  const replay = new Replay(withoutLimits(set, rules), options);
-  replay.onDecision = (key, { name, cost }) => {
-    const number = numbers.get(name) as number;
-    const { rule, needs, burst, worlds } = tried[number] as Tried;
-    if (worlds.length > 0 && burst?.key === key) burst.see(replay.nowMs, cost);
-    const client = needs.keys.of(key);
-    // The policies of plans have limits of their own.
-    needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
-  };
-  /** Whether a rule could reject the current request as it is. */
-  const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
-  return {
-    decide(request, interval) {
       needed.fill(0);
       replay.decide(request);
       const rejecting = rules.filter(couldReject).length;
-      tried.forEach(({ rule, worlds, withoutLimit }, i) => {
+      for (const [i, { rule, worlds, withoutLimit }] of tried.entries()) {
         withoutLimit?.replay.decide(request);
         const others = rejecting - (couldReject(rule, i) ? 1 : 0);
         for (const world of worlds) {
           if (others > 0 || (needed[i] as number) > world.policy.quota) world.decide(request, interval);
         }
-      });
-    },
-    close() {
-      replay.close();
-      for (const { worlds, withoutLimit } of tried) {
-        withoutLimit?.replay.close();
-        for (const world of worlds) world.close();
       }
-    },
-  };
+    }
+  }
+  replay.close();
+  for (const { worlds, withoutLimit } of tried) {
+    withoutLimit?.replay.close();
+    for (const world of worlds) world.close();
+  }
+  return replay.clients;
 }

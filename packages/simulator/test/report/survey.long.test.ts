@@ -85,3 +85,12 @@ describe("the grid of a rule is what simulate says for each of its limits", () =
     expect(points.at(-1)).toMatchObject({ limited: 0, clientsLimited: 0 });
   });
 });
+
+it("the burst of a rule is shown though no other limits were tried for it", async () => {
+  const many = Array.from({ length: 13 }, (_, i) => `{ name: rule-${i}, limit: 20, window: 1m, mode: shadow }`);
+  const { rules: surveyed, notes } = await survey([logOf(log)], rules(`rules: [${many.join(", ")}]`), { grid: 2 });
+  expect(notes).toEqual(["Other limits were tried for the first 12 rules only, so not for rule-12."]);
+  expect(surveyed[12]?.grid).toBe(undefined);
+  expect(surveyed[12]?.burst?.count).toBeGreaterThan(0);
+  expect(surveyed[12]?.burst).toEqual(surveyed[0]?.burst);
+});
