@@ -182,6 +182,14 @@ it("lists of forwarded addresses end with the one that the nearest proxy has see
   expect(rule?.topLimited).toMatchObject([{ key: "203.0.113.9" }]);
 });
 
+it("the likeliest address of a line counts, whatever the lines before it have", async () => {
+  const set = rules("rules: [{ name: per-ip, limit: 9, window: 1m }]");
+  const line = (request: object): string => JSON.stringify({ ...caddy, request: { ...caddy.request, ...request } });
+  const lines = [line({ client_ip: undefined, remote_ip: "10.0.0.1" }), line({ client_ip: "203.0.113.9", remote_ip: "10.0.0.1" })];
+  const [rule] = (await simulate([logOf(lines)], set)).rules;
+  expect(rule?.heaviest.map(({ key }) => key).sort()).toEqual(["10.0.0.1", "203.0.113.9"]);
+});
+
 it("IPv6 clients are networks, and IPv4-mapped ones are IPv4, as in production", async () => {
   const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m, exempt: { ips: [198.51.100.0/24] } }]");
   const ips = ["2001:db8:0:101::1", "2001:db8:0:1ff::2", "::ffff:203.0.113.9", "203.0.113.9", "198.51.100.7", "198.51.100.7"];

@@ -35,8 +35,13 @@ export class JsonFormat implements LogFormat {
     this.#headers = (fields.headers ?? []).map(pathOf);
   }
 
+  /** The object that a line stands for. */
+  protected read(text: string): object | undefined {
+    return parseObject(text);
+  }
+
   parse(text: string): LogRequest | Skip {
-    const line = parseObject(text);
+    const line = this.read(text);
     if (line === undefined) return isBlank(text) ? "blank" : "malformed";
     const request = this.#requestOf(line);
     if (request === undefined) return "no-request";
@@ -46,9 +51,10 @@ export class JsonFormat implements LogFormat {
   }
 
   fit(text: string): number {
-    if (typeof this.parse(text) === "string") return 0;
-    const line = parseObject(text);
-    return [this.#time, this.#address, this.#method, this.#target, this.#request].filter((field) => field.of(line) !== undefined).length;
+    const parsed = this.parse(text);
+    if (typeof parsed === "string") return 0;
+    return [this.#time, this.#address, this.#method, this.#target, this.#request].filter((field) => field.of(parsed.line) !== undefined)
+      .length;
   }
 
   field(name: string): FieldReader {
@@ -113,25 +119,18 @@ function own(value: unknown, key: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[key] ?? undefined;
 }
 
-/** The first of several fields that a line has. All lines of a log mostly have the same. */
+/** The first of several fields that a line has. */
 class AnyField {
   readonly #paths: readonly Path[];
-  #last: Path | undefined;
 
   constructor(names: readonly string[]) {
     this.#paths = names.map(pathOf);
   }
 
   of(line: unknown): unknown {
-    if (this.#last !== undefined) {
-      const value = valueAt(line, this.#last);
-      if (value !== undefined) return value;
-    }
     for (const path of this.#paths) {
       const value = valueAt(line, path);
-      if (value === undefined) continue;
-      this.#last = path;
-      return value;
+      if (value !== undefined) return value;
     }
     return undefined;
   }

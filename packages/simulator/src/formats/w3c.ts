@@ -1,109 +1,74 @@
-import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
-import { isBlank } from "./pattern.js";
-import { lastAddress, methodOf, withoutPort } from "./request-line.js";
-import { parseAnyTime, parseEpoch, parseIsoTime, remembered } from "./time.js";
+import { JsonFormat } from "./json-lines.js";
+import type { FieldReader, LogRequest, Skip } from "./log-format.js";
 
 /** The columns of CloudFront's standard logs, for a file whose `#Fields` line is missing. */
 export const cloudfrontColumns =
   "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query";
 
-/** The W3C extended log format, which IIS and CloudFront write: a line `#Fields:` names the columns of the lines after it. */
-export class W3cFormat implements LogFormat {
-  readonly name: string;
-  #columns: ReadonlyMap<string, number> = new Map();
-  #date: number | undefined;
-  #time: number | undefined;
-  #address: number | undefined;
-  #method: number | undefined;
-  #path: number | undefined;
-  #query: number | undefined;
-  readonly #instantOf: (text: string) => number | undefined = remembered(parseIsoTime);
-
-  readonly #addressNames: readonly string[];
+/**
+ * The W3C extended log format, which IIS and CloudFront write: a line `#Fields:` names the columns of the lines after it. A line is read as an
+ * object with a field for each column, and two that are made of others: `date time`, and `uri query` for the target.
+ */
+export class W3cFormat extends JsonFormat {
+  #columns: readonly string[] = [];
 
   /**
    * @param columns the columns if no line names them.
    * @param address the column with the client's address. Default: the usual ones.
    */
   constructor(name: string, columns = "", address?: string) {
-    this.name = name;
-    this.#addressNames = address === undefined ? ["c-ip", "x-forwarded-for"] : [address.toLowerCase()];
+    const addresses = address === undefined ? ["c-ip", "x-forwarded-for"] : [address.toLowerCase()];
+    super(name, { time: ["date time"], address: addresses, method: ["cs-method"], target: ["uri query"] });
     if (columns !== "") this.#name(columns);
   }
 
-  parse(line: string): LogRequest | Skip {
-    if (line.startsWith("#")) {
-      const [, columns] = /^#Fields:\s*(.*)$/i.exec(line) ?? [];
-      if (columns !== undefined) this.#name(columns);
-      return "blank";
-    }
-    if (isBlank(line)) return "blank";
-    if (this.#path === undefined) return "malformed";
+  override parse(line: string): LogRequest | Skip {
+    if (!line.startsWith("#")) return super.parse(line);
+    const [, columns] = /^#Fields:\s*(.*)$/i.exec(line) ?? [];
+    if (columns !== undefined) this.#name(columns);
+    return "blank";
+  }
+
+  protected override read(line: string): object | undefined {
     const values = valuesOf(line);
-    if (values.length < this.#columns.size) return "malformed";
-    const timeMs = this.#timeOf(values);
-    if (timeMs === undefined) return "no-time";
-    const method = this.#method === undefined ? "GET" : methodOf(values[this.#method] ?? "");
-    const path = valueAt(values, this.#path);
-    if (method === undefined || path === undefined) return "no-request";
-    const query = valueAt(values, this.#query);
-    const address = valueAt(values, this.#address);
-    return {
-      timeMs,
-      address: address === undefined ? undefined : withoutPort(lastAddress(address)),
-      method,
-      target: query === undefined ? path : `${path}?${query}`,
-      line,
-      format: this,
-    };
-  }
-
-  fit(line: string): number {
-    // A line that names the columns is certain.
-    if (/^#Fields:/i.test(line)) {
-      this.parse(line);
-      return this.#path === undefined ? 0 : 100;
+    if (!this.#hasTarget || values.length < this.#columns.length) return undefined;
+    const row: Record<string, string> = {};
+    for (const [i, name] of this.#columns.entries()) {
+      const value = values[i];
+      if (value !== "" && value !== "-") row[name] = value as string;
     }
-    return typeof this.parse(line) === "object" ? this.#columns.size : 0;
+    const { date, time = row["timestamp"], "cs-uri-stem": path = row["cs-uri"], "cs-uri-query": query } = row;
+    if (time !== undefined) row["date time"] = date === undefined ? time : `${date} ${time}`;
+    if (path !== undefined) row["uri query"] = query === undefined ? path : `${path}?${query}`;
+    if (!this.#columns.includes("cs-method")) row["cs-method"] = "GET";
+    return row;
   }
 
-  field(name: string): FieldReader {
-    // Read when it is needed, because a later line may name other columns.
-    return (line) => {
-      const value = valueAt(valuesOf(line as string), this.#columns.get(name.toLowerCase()));
-      return value === undefined ? undefined : decoded(value);
-    };
+  override fit(line: string): number {
+    // A line that names the columns is certain.
+    if (/^#Fields:/i.test(line) && this.parse(line) === "blank") return this.#hasTarget ? 100 : 0;
+    return typeof this.parse(line) === "object" ? this.#columns.length : 0;
   }
 
-  header(lowerCaseName: string): FieldReader {
-    return this.field(lowerCaseName === "x-forwarded-for" && this.#columns.has(lowerCaseName) ? lowerCaseName : `cs(${lowerCaseName})`);
+  override field(name: string): FieldReader {
+    const read = super.field(name.toLowerCase());
+    return (line) => decoded(read(line));
+  }
+
+  override header(lowerCaseName: string): FieldReader {
+    const sent = this.field(`cs(${lowerCaseName})`);
+    if (lowerCaseName !== "x-forwarded-for") return sent;
+    const own = this.field(lowerCaseName);
+    return (line) => own(line) ?? sent(line);
+  }
+
+  get #hasTarget(): boolean {
+    return this.#columns.includes("cs-uri-stem") || this.#columns.includes("cs-uri");
   }
 
   #name(columns: string): void {
-    const names = columns.trim().toLowerCase().split(/\s+/);
-    this.#columns = new Map(names.map((name, i) => [name, i]));
-    const find = (...known: readonly string[]): number | undefined =>
-      known.map((name) => this.#columns.get(name)).find((i) => i !== undefined);
-    this.#date = find("date");
-    this.#time = find("time", "timestamp");
-    this.#address = find(...this.#addressNames);
-    this.#method = find("cs-method");
-    this.#path = find("cs-uri-stem", "cs-uri");
-    this.#query = find("cs-uri-query");
+    this.#columns = columns.trim().toLowerCase().split(/\s+/);
   }
-
-  #timeOf(values: readonly string[]): number | undefined {
-    const time = valueAt(values, this.#time);
-    const date = valueAt(values, this.#date);
-    if (time === undefined) return undefined;
-    if (date !== undefined) return this.#instantOf(`${date} ${time}`);
-    return parseAnyTime(time) ?? parseEpoch(Number(time));
-  }
-}
-
-function valueAt(values: readonly string[], at: number | undefined): string | undefined {
-  const value = at === undefined ? undefined : values[at];
-  return value === undefined || value === "" || value === "-" ? undefined : value;
 }
 
 /** CloudFront separates by tabs, others by spaces, with quotes around a value that has spaces. */
@@ -114,8 +79,8 @@ function valuesOf(line: string): string[] {
 }
 
 /** CloudFront percent-encodes, IIS writes a plus for a space. */
-function decoded(value: string): string {
-  if (!value.includes("%")) return value;
+function decoded(value: string | undefined): string | undefined {
+  if (!value?.includes("%")) return value;
   try {
     return decodeURIComponent(value);
   } catch {
