@@ -1,4 +1,5 @@
 import { formatDuration, type RuleSet } from "@floodgate/core/rules";
+import type { LogRequest } from "../formats/log-format.js";
 import { count, number } from "../print/numbers.js";
 import { readLogs } from "../read/merge.js";
 import type { Kept } from "../read/reorder.js";
@@ -20,13 +21,23 @@ const defaultReorder = 10_000;
 const mostLate = 100;
 const mostLateShare = 0.01;
 
-/** Replays logs, and closes the replay. */
-export async function replayLogs(sources: readonly LogSource[], set: RuleSet, options: ReplayOptions, replay: Replay): Promise<void> {
+/**
+ * Replays logs, and closes the replay.
+ * @param decide is called with each request. Default: the replay decides it.
+ * @throws FloodgateError if too many requests came after later ones.
+ */
+export async function replayLogs(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  options: ReplayOptions,
+  replay: Replay,
+  decide: (request: LogRequest) => void = (request) => replay.decide(request),
+): Promise<void> {
   const reading = readingOf(set, options);
   const { tally } = replay;
   try {
     for await (const batch of readLogs(sources, reading, tally)) {
-      for (const request of batch) replay.decide(request);
+      for (const request of batch) decide(request);
       // A log with the newest line first need not be read to its end.
       if (tally.late > 10_000) checkOrder(sources, tally, reading.reorder);
     }

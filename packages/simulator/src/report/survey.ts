@@ -1,11 +1,10 @@
 import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { KeyIndex } from "../measure/key-index.js";
-import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
 import type { Clients } from "../replay/clients.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
-import { type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
 import { Needs } from "../suggest/needs.js";
 import { countAbove } from "../suggest/quantile.js";
@@ -76,15 +75,12 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
     needs[rule]?.see(key, decision, replay.nowMs);
     met.push(rule);
   };
-  for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
-    for (const request of batch) {
-      met = [];
-      replay.decide(request);
-      counter.add(replay.nowMs);
-      if (met.length > 1) for (const rule of met) for (const other of met) beside[rule]?.add(other);
-    }
-  }
-  replay.close();
+  await replayLogs(sources, set, options, replay, (request) => {
+    met = [];
+    replay.decide(request);
+    counter.add(replay.nowMs);
+    if (met.length > 1) for (const rule of met) for (const other of met) beside[rule]?.add(other);
+  });
   // A request without a key may fail or be rejected as a whole, and count for no rule.
   const mayFail = rules.length > 1 && (isUncertain || replay.failed.size > 0);
   const rejecting = rules.map((rule, i) => mayReject(rule, needs[i] as Needs, maxClients));
@@ -255,22 +251,19 @@ async function secondReading(
   };
   /** Whether a rule could reject the current request as it is. */
   const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
-  for await (const batch of readLogs(sources, readingOf(set, options), replay.tally)) {
-    for (const request of batch) {
-      interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
-      needed.fill(0);
-      replay.decide(request);
-      const rejecting = rules.filter(couldReject).length;
-      for (const [i, { rule, worlds, withoutLimit }] of tried.entries()) {
-        withoutLimit?.replay.decide(request);
-        const others = rejecting - (couldReject(rule, i) ? 1 : 0);
-        for (const world of worlds) {
-          if (others > 0 || (needed[i] as number) > world.policy.quota) world.decide(request, interval);
-        }
+  await replayLogs(sources, set, options, replay, (request) => {
+    interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
+    needed.fill(0);
+    replay.decide(request);
+    const rejecting = rules.filter(couldReject).length;
+    for (const [i, { rule, worlds, withoutLimit }] of tried.entries()) {
+      withoutLimit?.replay.decide(request);
+      const others = rejecting - (couldReject(rule, i) ? 1 : 0);
+      for (const world of worlds) {
+        if (others > 0 || (needed[i] as number) > world.policy.quota) world.decide(request, interval);
       }
     }
-  }
-  replay.close();
+  });
   for (const { worlds, withoutLimit } of tried) {
     withoutLimit?.replay.close();
     for (const world of worlds) world.close();
