@@ -26,13 +26,8 @@ export class ReorderBuffer {
   readonly #lengths: Float64Array;
   #characters = 0;
   readonly #freeRows: number[] = [];
-  /** Rows that came in order, in a ring. Nearly all do. */
-  readonly #ordered: Int32Array;
-  #first = 0;
-  #end = 0;
-  #newestMs = Number.NEGATIVE_INFINITY;
-  /** The others. An item is a row and, before it, a number that tells the order of coming. */
-  readonly #others = new MinHeap();
+  /** An item is a row and, before it, a number that tells the order of coming. */
+  readonly #byTime = new MinHeap();
   #count = 0;
 
   constructor(size: number, keeps: Kept) {
@@ -40,11 +35,6 @@ export class ReorderBuffer {
     this.#keeps = keeps;
     this.#times = new Float64Array(size + 1);
     this.#lengths = new Float64Array(size + 1);
-    this.#ordered = new Int32Array(size + 1);
-  }
-
-  get #held(): number {
-    return this.#end - this.#first + this.#others.size;
   }
 
   /**
@@ -53,28 +43,22 @@ export class ReorderBuffer {
    * @param length the characters of its line.
    */
   add(request: LogRequest, address: string | undefined, length: number): void {
-    const { timeMs } = request;
-    const rows = this.#size + 1;
-    const row = this.#freeRows.pop() ?? this.#held;
-    this.#times[row] = timeMs;
+    const row = this.#freeRows.pop() ?? this.#byTime.size;
+    this.#times[row] = request.timeMs;
     this.#addresses[row] = address;
     this.#methods[row] = request.method;
     this.#formats[row] = request.format;
     if (this.#keeps.targets) this.#targets[row] = request.target;
     if (this.#keeps.lines) this.#lines[row] = request.line;
-    if (timeMs >= this.#newestMs) {
-      this.#newestMs = timeMs;
-      this.#ordered[this.#end++ % rows] = row;
-    } else {
-      this.#others.push(this.#count++ * rows + row, timeMs);
-    }
+    this.#byTime.push(this.#count++ * (this.#size + 1) + row, request.timeMs);
     this.#lengths[row] = length;
     this.#characters += length;
   }
 
   /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
   get isFull(): boolean {
-    return this.#held > this.#size || (this.#characters > mostCharacters && this.#held > 1);
+    const held = this.#byTime.size;
+    return held > this.#size || (this.#characters > mostCharacters && held > 1);
   }
 
   takeAll(): LogRequest[] {
@@ -84,12 +68,8 @@ export class ReorderBuffer {
   }
 
   take(): LogRequest | undefined {
-    if (this.#held === 0) return undefined;
-    const rows = this.#size + 1;
-    let row = this.#first < this.#end ? (this.#ordered[this.#first % rows] as number) : -1;
-    // Of the same time, the one in order came first.
-    if (row >= 0 && (this.#times[row] as number) <= this.#others.lowest) this.#first++;
-    else row = this.#others.pop() % rows;
+    if (this.#byTime.size === 0) return undefined;
+    const row = this.#byTime.pop() % (this.#size + 1);
     this.#freeRows.push(row);
     this.#characters -= this.#lengths[row] as number;
     return new HeldRequest(
