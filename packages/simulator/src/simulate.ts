@@ -72,12 +72,11 @@ export async function simulate(sources: readonly LogSource[], set: RuleSet, opti
 }
 
 /** Begins to measure a replay. Returns a meter for each rule, by its name. */
-export function measuring(replay: Replay, { maxClients = defaultMaxClients }: SimulateOptions): ReadonlyMap<string, RuleMeter> {
-  return metersOf(replay, (rule) => new RuleMeter(policyOf(rule).spanMs, new KeyIndex(maxClients)));
-}
-
-/** Measures each rule of a replay with a meter of its own. */
-export function metersOf(replay: Replay, meterOf: (rule: CompiledRule<LogRequest>) => RuleMeter): ReadonlyMap<string, RuleMeter> {
+export function measuring(
+  replay: Replay,
+  { maxClients = defaultMaxClients }: SimulateOptions,
+  meterOf = (rule: CompiledRule<LogRequest>): RuleMeter => new RuleMeter(policyOf(rule).spanMs, new KeyIndex(maxClients)),
+): ReadonlyMap<string, RuleMeter> {
   const meters = new Map(replay.rules.map((rule) => [rule.name, meterOf(rule)]));
   replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, decision);
   replay.onEvent = (event) => {

@@ -5,7 +5,7 @@ import { RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
-import { metersOf, policyOf } from "../simulate.js";
+import { measuring, policyOf } from "../simulate.js";
 import { invalidOption } from "../support/invalid-option.js";
 
 /** Which requests policies are tried on, and whom they count. */
@@ -54,7 +54,7 @@ export async function measureTrial(
   const set = trialRules(policies, options);
   const replay = new Replay(set, options);
   const keys = new KeyIndex(options.maxClients ?? defaultMaxClients);
-  const meters = metersOf(replay, (rule) => new RuleMeter(windowMs ?? policyOf(rule).spanMs, keys));
+  const meters = measuring(replay, options, (rule) => new RuleMeter(windowMs ?? policyOf(rule).spanMs, keys));
   await replayLogs(sources, set, options, replay);
   return { set, replay, meters };
 }

@@ -35,29 +35,20 @@ export function apachePattern(text: string): string {
     .replaceAll("%U%q", "$request_uri")
     .replace(/%[<>!,\d]*(?:\{([^}]*)\})?(\^?[A-Za-z]{1,2}|%)/g, (_, argument: string | undefined, letters: string) => {
       const [letter = "", rest = ""] = letters.startsWith("^") ? [letters] : [letters[0], letters.slice(1)];
-      return `${argument === undefined ? (directives[letter] ?? named("apache", letter)) : withArgument(argument, letter)}${rest}`;
+      const variable = argument === undefined ? directives[letter] : withArgument[letter]?.(argument);
+      return `${variable ?? named("apache", argument ?? letter)}${rest}`;
     });
 }
 
-/** A directive such as `%{User-Agent}i`. */
-function withArgument(argument: string, letter: string): string {
-  switch (letter) {
-    case "i":
-      return named("http", argument);
-    case "o":
-      return named("sent_http", argument);
-    case "t":
-      return /^(?:begin:|end:)?(?:sec|msec|usec)$/.test(argument) ? "$msec" : "$time_iso8601";
-    case "a":
-      return argument === "c" ? "$realip_remote_addr" : "$remote_addr";
-    case "p":
-      return "$server_port";
-    case "T":
-      return "$request_time";
-    default:
-      return named("apache", argument);
-  }
-}
+/** What a directive with an argument stands for, such as `%{User-Agent}i`. */
+const withArgument: Readonly<Record<string, (argument: string) => string>> = {
+  i: (name) => named("http", name),
+  o: (name) => named("sent_http", name),
+  t: (format) => (/^(?:begin:|end:)?(?:sec|msec|usec)$/.test(format) ? "$msec" : "$time_iso8601"),
+  a: (peer) => (peer === "c" ? "$realip_remote_addr" : "$remote_addr"),
+  p: () => "$server_port",
+  T: () => "$request_time",
+};
 
 function named(prefix: string, name: string): string {
   return `$${prefix}_${name.toLowerCase().replace(/\W/g, "_")}`;

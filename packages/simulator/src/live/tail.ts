@@ -35,7 +35,7 @@ export class GrowingFile implements Growing {
     const { bytesRead } = await this.#file.read(this.#buffer, 0, chunkBytes, this.#position);
     if (bytesRead > 0) {
       this.#position += bytesRead;
-      return this.#splitter.push(this.#buffer.subarray(0, bytesRead)) ?? { lines: [], tooLong: 0 };
+      return this.#splitter.push(this.#buffer.subarray(0, bytesRead));
     }
     return this.#atEnd(this.#file);
   }
@@ -94,7 +94,7 @@ export class GrowingStream implements Growing {
     if (this.#chunk !== undefined) {
       const chunk = this.#chunk;
       this.#chunk = undefined;
-      return this.#splitter.push(chunk) ?? { lines: [], tooLong: 0 };
+      return this.#splitter.push(chunk);
     }
     if (!this.isOver) {
       this.#next ??= this.#take();

@@ -16,10 +16,7 @@ export interface LineBatch {
 /** Splits bytes into lines. Holds no more than one chunk and one line. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch> {
   const splitter = new LineSplitter();
-  for await (const chunk of chunks) {
-    const batch = splitter.push(chunk);
-    if (batch !== undefined) yield batch;
-  }
+  for await (const chunk of chunks) yield splitter.push(chunk);
   const last = splitter.end();
   if (last !== undefined) yield last;
 }
@@ -31,12 +28,12 @@ export class LineSplitter {
   #isTooLong = false;
   #isFirst = true;
 
-  /** The lines that a chunk completes. Returns undefined if it completes no line. */
-  push(chunk: Uint8Array): LineBatch | undefined {
+  /** The lines that a chunk completes. */
+  push(chunk: Uint8Array): LineBatch {
     const last = chunk.lastIndexOf(newline);
     if (last < 0) {
       this.#keep(chunk);
-      return undefined;
+      return { lines: [], tooLong: 0 };
     }
     let from = 0;
     const lines: string[] = [];

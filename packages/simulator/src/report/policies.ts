@@ -91,9 +91,12 @@ export function withoutLimits(set: RuleSet, surveyed: readonly SurveyedRule[]): 
   return { ...set, rules: set.rules.map((rule, i) => ({ ...withoutLimit(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
 }
 
-export function withoutLimit(rule: PlainRule, policy: Policy): PlainRule {
-  const { limit: _limit, window: _window, plans: _plans, ban: _ban, settle: _settle, ...rest } = rule;
-  return { ...rest, policy: measuringPolicy(policy) as unknown as NonNullable<PlainRule["policy"]> };
+export function withoutLimit({ plans: _plans, ban: _ban, settle: _settle, ...rule }: PlainRule, policy: Policy): PlainRule {
+  return withPolicy(rule, measuringPolicy(policy));
+}
+
+export function withPolicy({ limit: _limit, window: _window, ...rule }: PlainRule, policy: Policy): PlainRule {
+  return { ...rule, policy: policy as unknown as NonNullable<PlainRule["policy"]> };
 }
 
 /**

@@ -23,24 +23,30 @@ const mostRules = 100;
 const mostNotes = 50;
 const longestName = 200;
 
+/** A rule, or a policy that was tried, and what it did. */
+interface Reported extends RuleMeasure {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly mode: "enforce" | "shadow";
+  readonly by: string;
+}
+
 /**
  * The report of a simulation: it tries other limits too, so it reads the logs twice more.
  * @throws FloodgateError if an option is invalid.
  */
-export async function simulationReport(
+export function simulationReport(
   sources: readonly LogSource[],
   set: RuleSet,
   simulation: Simulation,
   options: SurveyOptions,
   made: Made,
 ): Promise<ReportData> {
-  const found = await survey(sources, set, options);
-  const rules = simulation.rules.map((rule, i) => ruleOf(rule, rule, found, i));
-  return dataOf("rules", sources, simulation, { rejected: simulation.rejected }, rules, found, made);
+  return reportOf("rules", sources, set, simulation, simulation.rules, options, made);
 }
 
 /** The report of a comparison. */
-export async function comparisonReport(
+export function comparisonReport(
   sources: readonly LogSource[],
   comparison: Comparison,
   options: CompareOptions & SurveyOptions,
@@ -48,25 +54,21 @@ export async function comparisonReport(
 ): Promise<ReportData> {
   const { policies, by } = comparison;
   const set = trialRules(new Map(policies.map(({ policy }, i) => [`policy ${i + 1}`, policy])), options);
-  const found = await survey(sources, set, options);
-  const rules = policies.map((each, i) => ruleOf(each, { name: each.text, policy: each.policy, mode: "shadow", by }, found, i));
-  return dataOf("compare", sources, comparison, {}, rules, found, made);
+  const rules = policies.map((each): Reported => ({ ...each, name: each.text, mode: "shadow", by }));
+  return reportOf("compare", sources, set, comparison, rules, options, made);
 }
 
 /** The report of a suggestion. */
-export async function suggestionReport(
+export function suggestionReport(
   sources: readonly LogSource[],
   suggestion: Suggestion,
   options: SuggestOptions & SurveyOptions,
   made: Made,
 ): Promise<ReportData> {
   const { by } = suggestion;
-  const set = trialRules(new Map(suggestion.rules.map(({ algorithm, policy }) => [algorithm, policy])), options);
-  const found = await survey(sources, set, options);
-  const rules = suggestion.rules.map((each, i) =>
-    ruleOf(each, { name: `suggested-${each.algorithm}`, policy: each.policy, mode: "shadow", by }, found, i),
-  );
-  return dataOf("suggest", sources, suggestion, { touch: suggestion.touch }, rules, found, made);
+  const rules = suggestion.rules.map((each): Reported => ({ ...each, name: `suggested-${each.algorithm}`, mode: "shadow", by }));
+  const set = trialRules(new Map(rules.map(({ name, policy }) => [name, policy])), options);
+  return reportOf("suggest", sources, set, suggestion, rules, options, made);
 }
 
 /** What a program can use of a report beside the measures: the timeline, and for each rule its grid and its burst. */
@@ -77,23 +79,17 @@ export function reportJson({ timeline, rules }: ReportData): object {
   };
 }
 
-function ruleOf(
-  measure: RuleMeasure,
-  { name, policy, mode, by }: { name: string; policy: Policy; mode: "enforce" | "shadow"; by: string },
-  found: Survey,
-  i: number,
-): ReportRule {
-  const { requests, limited, clients, clientsLimited, delayed, longestQueuedMs, bans, windowMs } = measure;
-  const { grid, burst } = found.rules[i] as Survey["rules"][number];
+function ruleOf(rule: Reported, { grid, burst }: Survey["rules"][number]): ReportRule {
+  const { requests, limited, clients, clientsLimited, delayed, longestQueuedMs, bans, windowMs } = rule;
   return {
-    name: cut(name),
-    algorithm: policy.algorithm,
-    numbers: describePolicy(policy),
-    mode,
-    by: cut(by),
+    name: cut(rule.name),
+    algorithm: rule.policy.algorithm,
+    numbers: describePolicy(rule.policy),
+    mode: rule.mode,
+    by: cut(rule.by),
     ...{ requests, limited, clients, clientsLimited, delayed, longestQueuedMs, bans, windowMs },
-    longestLockoutMs: finite(measure.longestLockoutMs),
-    heaviest: clientsOf(measure),
+    longestLockoutMs: finite(rule.longestLockoutMs),
+    heaviest: clientsOf(rule),
     grid,
     burst: burst === undefined ? undefined : { ...burst, client: cut(burst.client) },
   };
@@ -109,15 +105,19 @@ function clientsOf({ heaviest, topLimited }: RuleMeasure): ReportClient[] {
     });
 }
 
-function dataOf(
+/** What a simulation, a comparison and a suggestion say of the logs. */
+type LogReport = LogSummary & { readonly notes: readonly string[]; readonly rejected?: number; readonly touch?: number };
+
+async function reportOf(
   task: ReportData["task"],
   sources: readonly LogSource[],
-  { lines, requests, skipped, firstMs, lastMs, formats, notes }: LogSummary & { readonly notes: readonly string[] },
-  { rejected, touch }: { readonly rejected?: number; readonly touch?: number },
-  rules: readonly ReportRule[],
-  found: Survey,
+  set: RuleSet,
+  { lines, requests, skipped, firstMs, lastMs, formats, notes, rejected, touch }: LogReport,
+  rules: readonly Reported[],
+  options: SurveyOptions,
   { atMs, command }: Made,
-): ReportData {
+): Promise<ReportData> {
+  const found = await survey(sources, set, options);
   return {
     task,
     madeAtMs: atMs,
@@ -126,7 +126,7 @@ function dataOf(
     formats: [...new Set(Object.values(formats))].map((name) => cut(name)),
     ...{ lines, requests, skipped, firstMs, lastMs, rejected, touch },
     timeline: found.timeline,
-    rules: rules.slice(0, mostRules),
+    rules: rules.slice(0, mostRules).map((rule, i) => ruleOf(rule, found.rules[i] as Survey["rules"][number])),
     notes: [
       ...[...notes, ...found.notes].slice(0, mostNotes).map((note) => cut(note, 1000)),
       ...(rules.length > mostRules ? [`This page shows ${mostRules} of ${rules.length} rules.`] : []),

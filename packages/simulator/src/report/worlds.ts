@@ -4,7 +4,7 @@ import type { LogRequest } from "../formats/log-format.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import type { ReplayOptions } from "../replay/replay-logs.js";
 import type { LaneCounts } from "./lanes.js";
-import { policyWords } from "./policies.js";
+import { withPolicy } from "./policies.js";
 
 /**
  * One limit of a rule beside other rules that reject requests too, or with a ban or plans: all of it is replayed, by a middleware of its
@@ -58,8 +58,4 @@ export function replayWith(
     if (decision.name === rule.name) onDecision(key, decision, replay.nowMs);
   };
   return replay;
-}
-
-function withPolicy({ limit: _limit, window: _window, ...rule }: PlainRule, policy: Policy): PlainRule {
-  return { ...rule, policy: policyWords(policy) as unknown as NonNullable<PlainRule["policy"]> };
 }
