@@ -6,7 +6,7 @@ import axe from "axe-core";
 import fc from "fast-check";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { hashOf, initialSettings, scenarioPlayed, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
+import { hashOf, initialSettings, playedOf, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
 import { startBrowser, type TestBrowser } from "../../../packages/simulator/test/page/browser.js";
 import { expected, playedIn, shownIn } from "./verdicts.js";
 
@@ -58,7 +58,7 @@ describe("verdicts", () => {
       const page = await browser.open(`${file}${hashOf(chosen)}`);
       const played = await playedIn(page);
       expect(played).toHaveLength(201);
-      const { policies, times, scale } = scenarioPlayed(chosen, undefined);
+      const { policies, times, scale } = playedOf(chosen, undefined, undefined);
       for (const [i, policy] of Object.values(policies).entries()) {
         const moments = played.map(({ atMs }) => scale.startMs + atMs);
         expect(played.map((step) => step.lanes[i])).toEqual(expected(policy, times, scale.windowMs, moments));

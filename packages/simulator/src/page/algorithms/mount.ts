@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
-import { h } from "@floodgate/pages/dom";
-import { drawable, initialSettings, logPlayed, mostSent, type Played, type Settings, scenarioPlayed } from "./model/settings.js";
+import { h, svg } from "@floodgate/pages/dom";
+import { drawable, initialSettings, mostSent, playedOf, type Settings } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
 import { listenToKeys, listenToPointer } from "./parts/inputs.js";
 import { type Lane, makeLane } from "./parts/lane.js";
@@ -44,9 +44,8 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, mostRequests);
   const given = options.policies === undefined ? undefined : lanesOf(options.policies);
   let settings = options.settings ?? initialSettings;
-  /** Everything follows from the settings: policies, requests, the timeline. */
-  const playedNow = (): Played => (requests === undefined ? scenarioPlayed(settings, given) : logPlayed(settings, given, requests));
-  let played = playedNow();
+  /** Policies, requests and the timeline, which follow from the settings. */
+  let played = playedOf(settings, given, requests);
 
   const lanes = new Map<string, Lane>();
   const player = new Player(
@@ -58,11 +57,20 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   const send = (atMs: number): void => {
     if (settings.sent.length < mostSent) change({ sent: [...settings.sent, Math.floor(atMs)].sort((a, b) => a - b) });
   };
-  const transport = makeTransport(player, () => send(player.atMs));
+  const sendNow = (): void => send(player.atMs);
+  const transport = makeTransport(player, sendNow);
   const list = h("div", { class: "lanes" });
   const board = h("div", { class: "board" }, transport.element, list);
   listenToPointer(transport.ruler, board, seek);
-  listenToKeys(transport.ruler, player, () => played.scale.spanMs, send);
+  listenToKeys(
+    transport.ruler,
+    ({ shiftKey }) => {
+      const last = played.scale.spanMs;
+      const step = last / (shiftKey ? 20 : 200);
+      return { now: player.atMs, last, step, page: 20 * step, move: (atMs) => player.seek(atMs) };
+    },
+    { " ": () => player.toggle(), s: sendNow, S: sendNow, Enter: sendNow },
+  );
   const addLane = (name: string, policy: Policy): Lane => {
     const lane = makeLane(policy, (edited) => change({ edited: { ...settings.edited, [name]: edited } }));
     listenToPointer(lane.timeline, board, seek, (fraction) => send(msAt(fraction)));
@@ -81,7 +89,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
     moveTo(player.atMs, player.playing);
   };
   const show = (): void => {
-    played = playedNow();
+    played = playedOf(settings, given, requests);
     const { policies, times, scale } = played;
     choices.show(settings);
     for (const [name, policy] of Object.entries(policies)) (lanes.get(name) ?? addLane(name, policy)).set(policy, times, scale);
@@ -141,23 +149,26 @@ function lanesOf(policies: readonly Policy[]): Record<string, Policy> {
   return Object.fromEntries(policies.map((policy, i) => [String(i), drawable(policy)]));
 }
 
-/** What the marks of a lane mean. */
+/** What the marks of a lane mean. They are drawn as in the lane. */
 function makeLegend(): HTMLElement {
-  const marks = {
-    allowed: "allowed",
-    limited: "limited",
-    delayed: "allowed after a wait",
-    room: "how many requests would pass at this moment",
-    window: "the window that counts at this moment",
-    bracket: "the window in which most requests passed",
-  };
+  const marks: readonly (readonly [text: string, shapes: Readonly<Record<string, string>>])[] = [
+    ["allowed", { dots: "M9 6h0" }],
+    ["limited", { crosses: "M6 3l6 6m0 -6l-6 6" }],
+    ["allowed after a wait", { rings: "M5 6a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" }],
+    ["how many requests would pass at this moment", { area: "M0 2H18V12H0Z", room: "M0 2H18" }],
+    ["the window that counts at this moment", { window: "M0.5 0.5h17v11h-17z" }],
+    ["the window in which most requests passed", { bracket: "M1 9v-5H17v5" }],
+  ];
   return h(
     "div",
     { class: "key-to-marks small quiet" },
     h(
       "ul",
       { class: "row legend" },
-      ...Object.entries(marks).map(([mark, text]) => h("li", {}, h("span", { class: `mark ${mark}` }), text)),
+      ...marks.map(([text, shapes]) => {
+        const paths = Object.entries(shapes).map(([name, d]) => svg("path", { class: name, d }));
+        return h("li", {}, svg("svg", { class: "marks mark", "aria-hidden": "true" }, ...paths), text);
+      }),
     ),
     h("p", {}, "Click on a lane to send a request at that moment. Drag to move the clock."),
   );

@@ -1,4 +1,4 @@
-import { svg } from "@floodgate/pages/dom";
+import { fill, svg } from "@floodgate/pages/dom";
 import { count, shortCount } from "@floodgate/pages/format";
 import type { Grid } from "./model.js";
 
@@ -23,12 +23,11 @@ interface Bin {
 /** Clients by the limit that they need, and below it the requests that each limit of the grid limits. */
 export class LimitsChart {
   readonly element: SVGSVGElement = svg("svg", { class: "limits-chart", "aria-hidden": "true" });
+  /** The place of a limit. */
+  at: (limit: number) => number = () => left;
+  /** Shows what a limit touches. */
+  mark: (point: number) => void = () => undefined;
   #grid: Grid | undefined;
-  #bins: readonly Bin[] = [];
-  #most = 10;
-  #x: (limit: number) => number = () => left;
-  #bars: SVGGElement = svg("g");
-  #marks: SVGGElement = svg("g");
 
   /**
    * Draws the axes and the curve of a grid.
@@ -36,115 +35,81 @@ export class LimitsChart {
    */
   draw(grid: Grid, width: number, unit: string): void {
     this.#grid = grid;
-    const { needs, points } = grid;
+    const { needs, points, own } = grid;
     const most = Math.max(10, needs.at(-1)?.[0] ?? 1, points.at(-1)?.limit ?? 1);
-    this.#bins = binned(needs, binEnds(most));
-    this.#most = most * 1.15;
-    this.#x = logScale(this.#most, left, width - right);
-    this.#bars = svg("g");
-    this.#marks = svg("g");
-    this.element.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.element.setAttribute("width", String(width));
-    this.element.setAttribute("height", String(height));
-    this.element.replaceChildren(
-      ...this.#clientsAxis(width),
-      this.#bars,
-      ...this.#curve(width),
-      this.#marks,
-      ...this.#limitAxis(width, unit),
-    );
-  }
-
-  at(limit: number): number {
-    return this.#x(limit);
-  }
-
-  nearest(position: number): number {
-    const points = this.#grid?.points ?? [];
-    let best = 0;
-    points.forEach(({ limit }, i) => {
-      if (Math.abs(this.at(limit) - position) < Math.abs(this.at((points[best] as { limit: number }).limit) - position)) best = i;
-    });
-    return best;
-  }
-
-  /** Shows what a limit touches. */
-  mark(point: number): void {
-    const grid = this.#grid;
-    const chosen = grid?.points[point];
-    if (grid === undefined || chosen === undefined) return;
-    const x = this.at(chosen.limit);
-    this.#bars.replaceChildren(...this.#bins.flatMap((bin) => this.#bar(bin, chosen.limit)));
-    const y = this.#requestsY(grid)(chosen.limited);
-    const own = grid.points[grid.own];
-    const line = (name: string, at: number, y1: number): SVGElement => svg("line", { class: name, x1: at, x2: at, y1, y2: lineBottom });
-    this.#marks.replaceChildren(
-      ...(own === undefined || own === chosen ? [] : [line("own", this.at(own.limit), top - 8)]),
-      line("chosen", x, top - 12),
-      svg("circle", { class: "chosen-point", cx: x, cy: y, r: 5 }),
-    );
-  }
-
-  #bar({ above, upTo, clients }: Bin, limit: number): SVGElement[] {
-    const from = this.at(above);
-    const to = this.at(upTo);
-    const line = Math.max(from, Math.min(to, this.at(limit)));
-    const y = this.#clientsY(clients);
-    const barHeight = top + clientsHeight - y;
-    const part = (x1: number, x2: number, name: string): SVGElement[] =>
-      x2 - x1 < 0.5 ? [] : [svg("rect", { class: name, x: x1, y, width: x2 - x1, height: barHeight })];
-    const inset = to - from > 4 ? 1 : 0;
-    return [...part(from + inset, Math.min(line, to - inset), "allowed"), ...part(Math.max(line, from + inset), to - inset, "limited")];
-  }
-
-  /** One client must be seen beside thousands, so the axis is logarithmic, and a bar of one client has a height. */
-  #clientsY(clients: number): number {
-    const most = Math.max(2, ...this.#bins.map((bin) => bin.clients));
-    return top + clientsHeight - (clientsHeight * Math.log(clients / 0.5)) / Math.log(most / 0.5);
-  }
-
-  #requestsY({ points }: Grid): (limited: number) => number {
-    const most = Math.max(1, ...points.map(({ limited }) => limited));
-    return (limited) => lineBottom - (requestsHeight * limited) / most;
-  }
-
-  #clientsAxis(width: number): SVGElement[] {
-    const most = Math.max(2, ...this.#bins.map(({ clients }) => clients));
-    const ticks = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((tick) => tick <= most);
-    if (ticks.length === 1 && most > 2) ticks.push(most);
-    return [
+    const bins = binned(needs, binEnds(most));
+    const x = logScale(most * 1.15, left, width - right);
+    const mostClients = Math.max(2, ...bins.map(({ clients }) => clients));
+    // One client must be seen beside thousands, so the axis is logarithmic, and a bar of one client has a height.
+    const clientsY = (clients: number): number =>
+      top + clientsHeight - (clientsHeight * Math.log(clients / 0.5)) / Math.log(mostClients / 0.5);
+    const mostLimited = Math.max(1, ...points.map(({ limited }) => limited));
+    const requestsY = (limited: number): number => lineBottom - (requestsHeight * limited) / mostLimited;
+    const bars = svg("g");
+    const marks = svg("g");
+    this.at = x;
+    this.mark = (point) => {
+      const chosen = points[point];
+      if (chosen === undefined) return;
+      const line = (name: string, limit: number, y1: number): SVGElement =>
+        svg("line", { class: name, x1: x(limit), x2: x(limit), y1, y2: lineBottom });
+      const unchosen = own === point ? undefined : points[own];
+      fill(bars, ...bins.flatMap((bin) => bar(bin, x, clientsY(bin.clients), chosen.limit)));
+      fill(
+        marks,
+        unchosen && line("own", unchosen.limit, top - 8),
+        line("chosen", chosen.limit, top - 12),
+        svg("circle", { class: "chosen-point", cx: x(chosen.limit), cy: requestsY(chosen.limited), r: 5 }),
+      );
+    };
+    const clientTicks = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((tick) => tick <= mostClients);
+    if (clientTicks.length === 1 && mostClients > 2) clientTicks.push(mostClients);
+    const path = points.map(({ limit, limited }, i) => `${i === 0 ? "M" : "L"}${x(limit)} ${requestsY(limited)}`).join("");
+    const [first, last] = [x(points[0]?.limit ?? 1), x(points.at(-1)?.limit ?? 1)];
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+      this.element.setAttribute(name, String(value));
+    }
+    fill(
+      this.element,
       svg("text", { class: "title", x: 0, y: 12 }, "Clients, by the limit that they need"),
-      ...ticks.flatMap((tick) => axisLine(width, this.#clientsY(tick), shortCount(tick))),
-    ];
-  }
-
-  #curve(width: number): SVGElement[] {
-    const { points } = this.#grid as Grid;
-    const yOf = this.#requestsY(this.#grid as Grid);
-    const most = Math.max(1, ...points.map(({ limited }) => limited));
-    const path = points.map(({ limit, limited }, i) => `${i === 0 ? "M" : "L"}${this.at(limit)} ${yOf(limited)}`).join("");
-    const ends = [this.at((points.at(-1) as { limit: number }).limit), this.at((points[0] as { limit: number }).limit)];
-    return [
+      ...clientTicks.flatMap((tick) => axisLine(width, clientsY(tick), shortCount(tick))),
+      bars,
       svg("text", { class: "title", x: 0, y: top + clientsHeight + gap - 10 }, "Requests limited, at each limit"),
-      ...linearTicks(most).flatMap((tick) => axisLine(width, yOf(tick), shortCount(tick))),
-      svg("path", { class: "under", d: `${path}L${ends[0]} ${lineBottom}L${ends[1]} ${lineBottom}Z` }),
+      ...linearTicks(mostLimited).flatMap((tick) => axisLine(width, requestsY(tick), shortCount(tick))),
+      svg("path", { class: "under", d: `${path}L${last} ${lineBottom}L${first} ${lineBottom}Z` }),
       svg("path", { class: "curve", d: path }),
-      ...points.map(({ limit, limited }) => svg("circle", { class: "tried", cx: this.at(limit), cy: yOf(limited), r: 2 })),
-    ];
+      ...points.map(({ limit, limited }) => svg("circle", { class: "tried", cx: x(limit), cy: requestsY(limited), r: 2 })),
+      marks,
+      ...logTicks(most * 1.15, width - left - right).flatMap((tick) => limitTick(tick, x(tick), width)),
+      svg("text", { x: width - right, y: lineBottom + 38, "text-anchor": "end" }, unit),
+    );
   }
 
-  #limitAxis(width: number, unit: string): SVGElement[] {
-    const ticks = logTicks(this.#most, width - left - right).flatMap((tick) => {
-      const x = this.at(tick);
-      const anchor = x > width - right - 12 ? "end" : "middle";
-      return [
-        svg("line", { class: "tick", x1: x, x2: x, y1: lineBottom, y2: lineBottom + 4 }),
-        svg("line", { class: "tick", x1: x, x2: x, y1: top + clientsHeight, y2: top + clientsHeight + 3 }),
-        svg("text", { x, y: lineBottom + 18, "text-anchor": anchor }, tick < 10_000 ? count(tick) : shortCount(tick)),
-      ];
-    });
-    return [...ticks, svg("text", { x: width - right, y: lineBottom + 38, "text-anchor": "end" }, unit)];
+  /** The number of the point that is nearest to a place. */
+  nearest(position: number): number {
+    const distances = this.#grid?.points.map(({ limit }) => Math.abs(this.at(limit) - position)) ?? [];
+    return Math.max(0, distances.indexOf(Math.min(...distances)));
   }
+}
+
+/** The clients of a bin: those that a limit would not touch, and those that it would. */
+function bar({ above, upTo }: Bin, x: (limit: number) => number, y: number, limit: number): SVGElement[] {
+  const inset = x(upTo) - x(above) > 4 ? 1 : 0;
+  const from = x(above) + inset;
+  const to = x(upTo) - inset;
+  const line = Math.max(from, Math.min(to, x(limit)));
+  const part = (x1: number, x2: number, name: string): SVGElement[] =>
+    x2 - x1 < 0.5 ? [] : [svg("rect", { class: name, x: x1, y, width: x2 - x1, height: top + clientsHeight - y })];
+  return [...part(from, line, "allowed"), ...part(line, to, "limited")];
+}
+
+function limitTick(limit: number, x: number, width: number): SVGElement[] {
+  const anchor = x > width - right - 12 ? "end" : "middle";
+  return [
+    svg("line", { class: "tick", x1: x, x2: x, y1: lineBottom, y2: lineBottom + 4 }),
+    svg("line", { class: "tick", x1: x, x2: x, y1: top + clientsHeight, y2: top + clientsHeight + 3 }),
+    svg("text", { x, y: lineBottom + 18, "text-anchor": anchor }, limit < 10_000 ? count(limit) : shortCount(limit)),
+  ];
 }
 
 function axisLine(width: number, y: number, text: string): SVGElement[] {

@@ -35,7 +35,7 @@ export const mostLimit = 1000;
 export const mostSent = 1000;
 const longestWindowMs = 86_400_000;
 const mostSubWindows = 1000;
-const mostSeed = 2 ** 32 - 1;
+export const mostSeed: number = 2 ** 32 - 1;
 
 /** A policy of each algorithm for the same limit in the same window, as alike as they can be. By the names of their lanes. */
 function policiesFor(limit: number, windowMs: number): Readonly<Record<string, Policy>> {
@@ -146,22 +146,20 @@ export interface Played {
 /** Scenarios take place in 2027. Windows begin at whole multiples of their length. */
 const epochMs = Date.UTC(2027, 0, 1);
 
-/** The scenario that is chosen, and the requests that the person has sent. */
-export function scenarioPlayed(settings: Settings, given: Readonly<Record<string, Policy>> | undefined): Played {
-  const { scenario, limit, windowMs, seed, sent, edited } = settings;
-  const startMs = Math.floor(epochMs / windowMs) * windowMs;
-  const times = [...scenarios[scenario].times(limit, windowMs, seed), ...sent].sort((a, b) => a - b).map((ms) => startMs + ms);
-  const policies = { ...(given ?? policiesFor(limit, windowMs)), ...edited };
-  return { policies, times, scale: { startMs, spanMs: windowsShown * windowMs, windowMs, limit: given === undefined ? limit : undefined } };
-}
-
-/** Requests of a log, and those that the person has sent. */
-export function logPlayed(settings: Settings, given: Readonly<Record<string, Policy>> | undefined, requests: readonly number[]): Played {
-  const policies = { ...(given ?? policiesFor(settings.limit, settings.windowMs)), ...settings.edited };
-  const windowMs = Object.values(policies)[0]?.spanMs ?? settings.windowMs;
-  const [first = 0, last = first] = [requests[0], requests.at(-1)];
+/** The scenario that is chosen or the requests of a log, and the requests that the person has sent. */
+export function playedOf(
+  settings: Settings,
+  given: Readonly<Record<string, Policy>> | undefined,
+  log: readonly number[] | undefined,
+): Played {
+  const { scenario, limit, seed, sent, edited } = settings;
+  const policies = { ...(given ?? policiesFor(limit, settings.windowMs)), ...edited };
+  const windowMs = log === undefined ? settings.windowMs : (Object.values(policies)[0]?.spanMs ?? settings.windowMs);
+  const [first = 0, last = first] = log === undefined ? [epochMs] : [log[0], log.at(-1)];
   const startMs = Math.floor(first / windowMs) * windowMs;
-  const spanMs = Math.max(windowsShown * windowMs, Math.ceil((last - startMs) / windowMs + 0.5) * windowMs);
-  const times = [...requests, ...settings.sent.map((ms) => startMs + ms)].sort((a, b) => a - b);
-  return { policies, times, scale: { startMs, spanMs, windowMs, limit: undefined } };
+  const spanMs = Math.max(windowsShown, Math.ceil((last - startMs) / windowMs + 0.5)) * windowMs;
+  const requests = log ?? scenarios[scenario].times(limit, windowMs, seed).map((ms) => startMs + ms);
+  const times = [...requests, ...sent.map((ms) => startMs + ms)].sort((a, b) => a - b);
+  const isLimitKnown = log === undefined && given === undefined;
+  return { policies, times, scale: { startMs, spanMs, windowMs, limit: isLimitKnown ? limit : undefined } };
 }

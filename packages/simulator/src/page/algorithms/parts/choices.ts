@@ -2,7 +2,7 @@ import { formatDuration } from "@floodgate/core/rules";
 import { h, say, visible } from "@floodgate/pages/dom";
 import { inLargeUnits } from "../../../compare/policy-text.js";
 import { type ScenarioName, scenarios } from "../model/scenarios.js";
-import { mostLimit, type Settings, wholeNumber, windowOf } from "../model/settings.js";
+import { mostLimit, mostSeed, type Settings, wholeNumber, windowOf } from "../model/settings.js";
 
 /** Which requests are played, and the limit that all policies share. */
 export interface Choices {
@@ -18,28 +18,28 @@ export function makeChoices(onChange: (change: Partial<Settings>) => void): Choi
     return { name, input, label: h("label", {}, input, h("span", {}, scenarios[name].title)) };
   });
   const text = h("p", { class: "story" });
-  const limit = h("input", { type: "text", inputmode: "numeric", size: 5, maxlength: 6, autocomplete: "off" });
-  const window = h("input", { type: "text", size: 5, maxlength: 8, autocomplete: "off", spellcheck: "false" });
-  const seed = h("input", { type: "text", inputmode: "numeric", size: 5, maxlength: 10, autocomplete: "off" });
-  const seedLabel = h("label", {}, "Seed ", seed);
   const clear = h("button", { type: "button" }, "Remove my requests");
   const error = h("p", { class: "problem", role: "alert" });
-  const read = (field: HTMLInputElement, name: string, change: (text: string) => Partial<Settings>): void => {
-    field.addEventListener("change", () => {
+  const field = (name: string, most: number, change: (text: string) => Partial<Settings>): HTMLInputElement => {
+    const input = h("input", { type: "text", size: 5, maxlength: most, autocomplete: "off", spellcheck: "false" });
+    input.addEventListener("change", () => {
       try {
-        const changed = change(field.value.trim());
+        const changed = change(input.value.trim());
         say(error, "");
-        field.removeAttribute("aria-invalid");
+        input.removeAttribute("aria-invalid");
         onChange(changed);
       } catch (thrown) {
-        field.setAttribute("aria-invalid", "true");
+        input.setAttribute("aria-invalid", "true");
         say(error, visible(`${name}: ${(thrown as Error).message}`));
       }
     });
+    return input;
   };
-  read(limit, "Limit", (text) => ({ limit: wholeNumber(text, 1, mostLimit), edited: {}, sent: [] }));
-  read(window, "Window", (text) => ({ windowMs: windowOf(text), edited: {}, sent: [] }));
-  read(seed, "Seed", (text) => ({ seed: wholeNumber(text, 0, 2 ** 32 - 1) }));
+  const limit = field("Limit", 6, (text) => ({ limit: wholeNumber(text, 1, mostLimit), edited: {}, sent: [] }));
+  const window = field("Window", 8, (text) => ({ windowMs: windowOf(text), edited: {}, sent: [] }));
+  const seed = field("Seed", 10, (text) => ({ seed: wholeNumber(text, 0, mostSeed) }));
+  for (const input of [limit, seed]) input.inputMode = "numeric";
+  const seedLabel = h("label", {}, "Seed ", seed);
   clear.addEventListener("click", () => onChange({ sent: [] }));
   const form = h(
     "form",

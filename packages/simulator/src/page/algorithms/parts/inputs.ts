@@ -1,5 +1,3 @@
-import type { Player } from "../player.js";
-
 /**
  * Reports where a person drags on a timeline, and where they click without a drag.
  * @param onClick what a click does; default: the same as a drag.
@@ -38,28 +36,36 @@ export function listenToPointer(
   timeline.addEventListener("pointercancel", end);
 }
 
-/** The keys of the ruler. They work while it has the focus. */
-export function listenToKeys(ruler: HTMLElement, player: Player, spanMs: () => number, send: (atMs: number) => void): void {
-  ruler.addEventListener("keydown", (event) => {
+/** Where a slider stands, its ends, and how it is moved. */
+interface Slider {
+  readonly now: number;
+  readonly last: number;
+  readonly step: number;
+  readonly page: number;
+  move(to: number): void;
+}
+
+/**
+ * The keys that move a slider. They work while it has the focus.
+ * @param others what other keys do, by their names.
+ */
+export function listenToKeys(
+  element: HTMLElement,
+  sliderOf: (event: KeyboardEvent) => Slider,
+  others: Readonly<Record<string, () => void>> = {},
+): void {
+  element.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = spanMs() / (event.shiftKey ? 20 : 200);
-    const actions: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => player.seek(player.atMs - step),
-      ArrowDown: () => player.seek(player.atMs - step),
-      ArrowRight: () => player.seek(player.atMs + step),
-      ArrowUp: () => player.seek(player.atMs + step),
-      PageDown: () => player.seek(player.atMs - 20 * step),
-      PageUp: () => player.seek(player.atMs + 20 * step),
-      Home: () => player.seek(0),
-      End: () => player.seek(spanMs()),
-      " ": () => player.toggle(),
-      s: () => send(player.atMs),
-      S: () => send(player.atMs),
-      Enter: () => send(player.atMs),
+    const { now, last, step, page, move } = sliderOf(event);
+    const moves: Readonly<Record<string, number>> = {
+      ...{ ArrowLeft: now - step, ArrowDown: now - step, ArrowRight: now + step, ArrowUp: now + step },
+      ...{ PageDown: now - page, PageUp: now + page, Home: 0, End: last },
     };
-    const action = actions[event.key];
-    if (action === undefined) return;
+    const to = moves[event.key];
+    const other = others[event.key];
+    if (to === undefined && other === undefined) return;
     event.preventDefault();
-    action();
+    if (to === undefined) other?.();
+    else move(to);
   });
 }

@@ -1,8 +1,8 @@
-import { foreign, h, svg } from "@floodgate/pages/dom";
+import { foreign, h } from "@floodgate/pages/dom";
 import { count, duration } from "@floodgate/pages/format";
 import type { Choice, ReportClient } from "../model.js";
 import { percent } from "../words.js";
-import { section } from "./section.js";
+import { bar, section } from "./section.js";
 
 /** The clients with the most requests, and those that were limited most. */
 export function clientsSection(choice: Choice): HTMLElement {
@@ -37,11 +37,6 @@ export function clientsSection(choice: Choice): HTMLElement {
 }
 
 function row({ name, requests, limited, peak, longestLockoutMs }: ReportClient, most: number): HTMLElement {
-  const bar = svg("svg", { class: "part-of", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-  bar.append(
-    svg("rect", { class: "allowed", width: (100 * requests) / most, height: 8 }),
-    svg("rect", { class: "limited", width: (100 * limited) / most, height: 8 }),
-  );
   const number = (text: string): HTMLElement => h("td", { class: "number" }, text);
   return h(
     "tr",
@@ -49,7 +44,7 @@ function row({ name, requests, limited, peak, longestLockoutMs }: ReportClient, 
     h("th", { scope: "row" }, foreign(name, "key")),
     number(count(requests)),
     number(limited === 0 ? "none" : `${count(limited)} (${percent(limited, requests)})`),
-    h("td", { class: "bar" }, bar),
+    h("td", { class: "bar" }, bar({ allowed: requests / most, limited: limited / most })),
     number(count(peak)),
     number(limited === 0 ? "none" : duration(longestLockoutMs)),
   );

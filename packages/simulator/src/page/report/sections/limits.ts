@@ -1,5 +1,6 @@
 import { h, say } from "@floodgate/pages/dom";
 import { count, plural } from "@floodgate/pages/format";
+import { listenToKeys } from "../../algorithms/parts/inputs.js";
 import { height, LimitsChart, lineBottom } from "../limits-chart.js";
 import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
 import { percent, share as shareText } from "../words.js";
@@ -141,22 +142,8 @@ function listen(choice: Choice, chart: LimitsChart, plot: HTMLElement, handle: H
   plot.addEventListener("pointermove", (event) => {
     if (plot.hasPointerCapture(event.pointerId)) move(event);
   });
-  handle.addEventListener("keydown", (event) => {
+  listenToKeys(handle, () => {
     const last = (choice.rule?.grid?.points.length ?? 1) - 1;
-    const now = choice.pointNumber;
-    const next: Readonly<Record<string, number>> = {
-      ArrowRight: now + 1,
-      ArrowUp: now + 1,
-      ArrowLeft: now - 1,
-      ArrowDown: now - 1,
-      PageUp: now + 5,
-      PageDown: now - 5,
-      Home: 0,
-      End: last,
-    };
-    const point = event.altKey || event.ctrlKey || event.metaKey ? undefined : next[event.key];
-    if (point === undefined) return;
-    event.preventDefault();
-    choice.choosePoint(point);
+    return { now: choice.pointNumber, last, step: 1, page: 5, move: (point) => choice.choosePoint(point) };
   });
 }

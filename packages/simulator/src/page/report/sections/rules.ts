@@ -1,8 +1,8 @@
-import { foreign, h, svg } from "@floodgate/pages/dom";
+import { foreign, h } from "@floodgate/pages/dom";
 import { count, duration } from "@floodgate/pages/format";
 import type { Choice, ReportRule } from "../model.js";
 import { percent } from "../words.js";
-import { section } from "./section.js";
+import { bar, section } from "./section.js";
 
 /** All rules with what they did. One is chosen, and the sections below are about that one. */
 export function rulesSection(choice: Choice): HTMLElement | undefined {
@@ -23,9 +23,6 @@ function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLEle
   const input = h("input", { type: "radio", name: "rule", checked: i === 0 });
   input.addEventListener("change", () => choice.chooseRule(i));
   const share = rule.limited / Math.max(1, rule.requests) / most;
-  const bar = svg("svg", { class: "share", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" });
-  bar.append(svg("rect", { class: "track", width: 100, height: 6 }));
-  if (rule.limited > 0) bar.append(svg("rect", { class: "limited", width: Math.max(1, 100 * share), height: 6 }));
   const word = rule.mode === "shadow" && choice.data.task === "rules" ? h("span", { class: "tag" }, "shadow") : undefined;
   const isTrial = choice.data.task === "compare";
   const name = isTrial ? rule.numbers : rule.name;
@@ -34,7 +31,13 @@ function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLEle
     { class: "rule" },
     input,
     h("span", { class: "name" }, foreign(name), word, h("small", {}, isTrial ? rule.algorithm : `${rule.numbers}, ${rule.algorithm}`)),
-    h("span", { class: "quiet" }, h("b", {}, count(rule.limited)), ` requests limited (${percent(rule.limited, rule.requests)})`, bar),
+    h(
+      "span",
+      { class: "quiet" },
+      h("b", {}, count(rule.limited)),
+      ` requests limited (${percent(rule.limited, rule.requests)})`,
+      bar({ track: 1, limited: rule.limited === 0 ? 0 : Math.max(0.01, share) }),
+    ),
     h(
       "span",
       { class: "quiet" },

@@ -1,4 +1,4 @@
-import { h } from "@floodgate/pages/dom";
+import { h, svg } from "@floodgate/pages/dom";
 import { swatch } from "@floodgate/pages/theme";
 
 export function section(id: string, heading: string, ...children: readonly (Node | undefined)[]): HTMLElement {
@@ -18,4 +18,10 @@ export function figure(label: string, value: string, more = ""): HTMLElement {
     h("dt", { class: "small quiet" }, label),
     h("dd", { class: "row" }, h("span", { class: "value" }, value), text),
   );
+}
+
+/** A bar of parts that lie over each other, each as wide as its share. */
+export function bar(parts: Readonly<Record<string, number>>): SVGSVGElement {
+  const rects = Object.entries(parts).map(([name, share]) => svg("rect", { class: name, width: 100 * share, height: 1 }));
+  return svg("svg", { class: "parts", viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" }, ...rects);
 }
