@@ -1,64 +1,55 @@
-/** Numbered items by rank, the lowest first; items of one rank by number. In flat arrays, so that a push allocates nothing. */
+/** Numbered items by rank, the lowest first; items of one rank by number. In flat arrays, so that a push makes no object. */
 export class MinHeap {
-  #ranks: Float64Array = new Float64Array(64);
-  #items: Float64Array = new Float64Array(64);
-  #size = 0;
+  readonly #ranks: number[] = [];
+  readonly #items: number[] = [];
 
   get size(): number {
-    return this.#size;
+    return this.#items.length;
   }
 
   /** The lowest rank; Infinity if the heap is empty. */
   get lowest(): number {
-    return this.#size === 0 ? Number.POSITIVE_INFINITY : (this.#ranks[0] as number);
+    return this.#ranks[0] ?? Number.POSITIVE_INFINITY;
   }
 
   push(item: number, rank: number): void {
-    if (this.#size === this.#ranks.length) {
-      this.#ranks = doubled(this.#ranks);
-      this.#items = doubled(this.#items);
-    }
-    const ranks = this.#ranks;
-    const items = this.#items;
-    let at = this.#size++;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      const above = ranks[parent] as number;
-      if (above < rank || (above === rank && (items[parent] as number) < item)) break;
-      ranks[at] = above;
-      items[at] = items[parent] as number;
+    let at = this.size;
+    for (let parent = (at - 1) >> 1; at > 0 && !this.#isBefore(parent, item, rank); parent = (at - 1) >> 1) {
+      this.#put(at, this.#items[parent] as number, this.#ranks[parent] as number);
       at = parent;
     }
-    ranks[at] = rank;
-    items[at] = item;
+    this.#put(at, item, rank);
   }
 
   /** Removes the item with the lowest rank, and returns it. The heap must not be empty. */
   pop(): number {
-    const ranks = this.#ranks;
-    const items = this.#items;
-    const first = items[0] as number;
-    const size = --this.#size;
-    const rank = ranks[size] as number;
-    const item = items[size] as number;
+    const first = this.#items[0] as number;
+    const item = this.#items.pop() as number;
+    const rank = this.#ranks.pop() as number;
+    const { size } = this;
+    if (size === 0) return first;
     let at = 0;
     for (let child = 1; child < size; child = 2 * at + 1) {
       const right = child + 1;
-      if (right < size && comesBefore(ranks, items, right, ranks[child] as number, items[child] as number)) child = right;
-      if (!comesBefore(ranks, items, child, rank, item)) break;
-      ranks[at] = ranks[child] as number;
-      items[at] = items[child] as number;
+      if (right < size && this.#isBefore(right, this.#items[child] as number, this.#ranks[child] as number)) child = right;
+      if (!this.#isBefore(child, item, rank)) break;
+      this.#put(at, this.#items[child] as number, this.#ranks[child] as number);
       at = child;
     }
-    ranks[at] = rank;
-    items[at] = item;
+    this.#put(at, item, rank);
     return first;
   }
-}
 
-function comesBefore(ranks: Float64Array, items: Float64Array, at: number, rank: number, item: number): boolean {
-  const own = ranks[at] as number;
-  return own < rank || (own === rank && (items[at] as number) < item);
+  #put(at: number, item: number, rank: number): void {
+    this.#items[at] = item;
+    this.#ranks[at] = rank;
+  }
+
+  /** Whether what stands at a place comes before an item. */
+  #isBefore(at: number, item: number, rank: number): boolean {
+    const own = this.#ranks[at] as number;
+    return own < rank || (own === rank && (this.#items[at] as number) < item);
+  }
 }
 
 /** A copy with room for twice as many numbers, and for `least`. */

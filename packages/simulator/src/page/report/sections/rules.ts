@@ -8,8 +8,7 @@ import { bar, section } from "./section.js";
 export function rulesSection(choice: Choice): HTMLElement | undefined {
   const { rules, task } = choice.data;
   if (rules.length < 2) return undefined;
-  const most = Math.max(1, ...rules.map(({ limited, requests }) => limited / Math.max(1, requests)));
-  const rows = rules.map((rule, i) => row(choice, rule, i, most));
+  const rows = rules.map((rule, i) => row(choice, rule, i));
   const heading = { rules: "Rules", compare: "Policies side by side", suggest: "Suggested rules" }[task];
   return section(
     "rules",
@@ -19,10 +18,9 @@ export function rulesSection(choice: Choice): HTMLElement | undefined {
   );
 }
 
-function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLElement {
+function row(choice: Choice, rule: ReportRule, i: number): HTMLElement {
   const input = h("input", { type: "radio", name: "rule", checked: i === 0 });
   input.addEventListener("change", () => choice.chooseRule(i));
-  const share = rule.limited / Math.max(1, rule.requests) / most;
   const word = rule.mode === "shadow" && choice.data.task === "rules" ? h("span", { class: "tag" }, "shadow") : undefined;
   const isTrial = choice.data.task === "compare";
   const name = isTrial ? rule.numbers : rule.name;
@@ -36,7 +34,7 @@ function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLEle
       { class: "quiet" },
       h("b", {}, count(rule.limited)),
       ` requests limited (${percent(rule.limited, rule.requests)})`,
-      bar({ track: 1, limited: rule.limited === 0 ? 0 : Math.max(0.01, share) }),
+      bar({ track: 1, limited: rule.limited === 0 ? 0 : Math.max(0.01, rule.limited / rule.requests) }),
     ),
     h(
       "span",
