@@ -3,8 +3,8 @@ import { type AlgorithmDefinition, algorithms, descriptions, nearest, type Optio
 import { invalidOption } from "../support/invalid-option.js";
 
 /**
- * The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota, and a log does not say when a
- * request ended, so slots are no part of it.
+ * The algorithms with a rate. A text can state it, and a log can suggest it. A calendar window has a quota instead of a rate. Concurrency
+ * needs the end of each request, which a log does not have.
  */
 export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
 

@@ -5,7 +5,7 @@ import type { Clients } from "./clients.js";
 
 /**
  * Reads requests of logs as the adapters read those of their frameworks.
- * @param known the headers that rules read, in lower case. The others are not looked for: the log may not be kept for them.
+ * @param known the headers that rules read, in lower case. The others are not looked for, because their lines are not kept.
  */
 export function logReader(clients: Clients, known: ReadonlySet<string>, fields: FieldReaders): RequestReader<LogRequest> {
   return {

@@ -39,8 +39,8 @@ export class Replay {
   /** What the rules warned of. */
   readonly warnings: string[] = [];
   /**
-   * Called with the key, as text, of each decision that counts: a limit that allows a request which another one rejects was not charged. The
-   * name of the rule is that of the decision.
+   * Called with the key, as text, of each decision that counts. If one limit rejects a request, a limit that allowed it was not charged, and
+   * its decision does not count. The decision has the name of the rule.
    */
   onDecision: (key: string, decision: Decision) => void = () => undefined;
   /** Called with all other events of the rules. */

@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
 import { algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
 import { KeyState } from "../measure/key-state.js";
-import type { Burst } from "./contract.js";
+import type { Burst, PolicyWords, Verdict } from "./contract.js";
 import { policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
@@ -45,22 +45,16 @@ export class BurstWatch {
       steps,
       requests: this.#requests,
       count: this.#count,
-      verdicts: this.#judges.map(({ policy, isOwn, allowed, delayed, limited, longestDelayMs }) => ({
-        algorithm: policy.algorithm,
-        numbers: describePolicy(policy),
-        policy: policyWords(policy),
-        isOwn,
-        allowed,
-        delayed,
-        limited,
-        longestDelayMs,
-      })),
+      verdicts: this.#judges,
     };
   }
 }
 
-class Judge {
-  readonly policy: Policy;
+/** Decides the requests under one policy, and counts what it did by interval. */
+class Judge implements Verdict {
+  readonly algorithm: string;
+  readonly numbers: string;
+  readonly policy: PolicyWords;
   readonly isOwn: boolean;
   readonly allowed: number[] = new Array<number>(steps).fill(0);
   readonly delayed: number[] = new Array<number>(steps).fill(0);
@@ -69,7 +63,9 @@ class Judge {
   readonly #state: KeyState;
 
   constructor(policy: Policy, isOwn: boolean) {
-    this.policy = policy;
+    this.algorithm = policy.algorithm;
+    this.numbers = describePolicy(policy);
+    this.policy = policyWords(policy);
     this.isOwn = isOwn;
     this.#state = new KeyState(policy);
   }

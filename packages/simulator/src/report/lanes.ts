@@ -61,7 +61,7 @@ export class Lane implements LaneCounts {
   }
 }
 
-/** Those of a grid's policies whose states fit into memory together: with all others of one kind, every second one is dropped first. */
+/** The policies of a grid whose states fit into memory together. Until they fit, every second one is dropped, and the rule's own last. */
 export function fitting(policies: readonly Policy[], own: Policy, descending: Float64Array): readonly Policy[] {
   let kept = policies;
   while (kept.length > 0 && kept.reduce((sum, policy) => sum + cellsOf(policy, descending), 0) > mostCells) {

@@ -29,9 +29,9 @@ export interface Survey {
 }
 
 const defaultGrid = 24;
-/** Rules beyond these have no grid. */
+/** Only this many rules get a grid. */
 const mostRules = 12;
-/** A limit beside other rules takes much longer to try. */
+/** The most limits that are tried in worlds: each takes much longer than in a lane. */
 const mostWorlds = 8;
 
 /**
@@ -206,7 +206,7 @@ interface Tried {
   /** What the clients need, the greatest first, and the place of each client in that order. */
   readonly descending: Float64Array;
   readonly rankOf: Uint32Array;
-  /** A rule has lanes if no other rule depends on what it rejects; else worlds. */
+  /** A rule has worlds if it has more than one policy, or if a rule beside it rejects requests; else lanes. */
   readonly lanes: readonly Lane[];
   readonly worlds: readonly World[];
   /** The rule without its limit beside the other rules, and what its clients need there. */

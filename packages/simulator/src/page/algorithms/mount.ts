@@ -144,7 +144,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   };
 }
 
-/** Lanes have numbers for names if there may be several of an algorithm. */
+/** Given policies may have one algorithm, so their lanes have numbers for names. */
 function lanesOf(policies: readonly Policy[]): Record<string, Policy> {
   return Object.fromEntries(policies.map((policy, i) => [String(i), drawable(policy)]));
 }

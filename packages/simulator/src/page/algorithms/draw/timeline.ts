@@ -7,7 +7,7 @@ export interface Scale {
   readonly spanMs: number;
   /** The windows in which passing requests are counted. */
   readonly windowMs: number;
-  /** The most that should pass in one; undefined if nobody said. */
+  /** The most requests that should pass in a window; undefined if it is not known. */
   readonly limit: number | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface Moment {
 /** Their level moves all the time. In the others whole requests come free, and a view of a long log would take long to make. */
 const hasFractions: ReadonlySet<Policy["algorithm"]> = new Set(["token-bucket", "gcra", "leaky-bucket"]);
 
-/** The state is kept after so many requests, so that any moment is reached by deciding a few again. */
+/** A copy of the state is kept before each 64th request, so that any moment is reached by deciding a few requests again. */
 const stride = 64;
 
 /**

@@ -6,7 +6,7 @@ export interface Scenario {
   readonly times: (limit: number, windowMs: number, seed: number) => number[];
 }
 
-/** The timeline has so many windows. */
+/** How many windows the timeline shows. */
 export const windowsShown = 3;
 
 export type ScenarioName = "edge" | "gap" | "burst" | "steady" | "drip" | "random" | "none";

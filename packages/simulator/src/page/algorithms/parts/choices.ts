@@ -10,7 +10,7 @@ export interface Choices {
   show(settings: Settings): void;
 }
 
-/** @param onChange is called with what changed. `none` of the person's own requests or edits survive another scenario or limit. */
+/** @param onChange is called with what changed. Another scenario or limit removes the person's own requests; another limit, also the edits. */
 export function makeChoices(onChange: (change: Partial<Settings>) => void): Choices {
   const radios = (Object.keys(scenarios) as ScenarioName[]).map((name) => {
     const input = h("input", { type: "radio", name: "scenario", value: name });

@@ -14,7 +14,7 @@ export interface Transport {
 
 const speeds = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200, 43_200];
 
-/** The whole timeline takes about so long. */
+/** About how long the whole timeline plays. */
 const playMs = 18_000;
 
 export function makeTransport(player: Player, onSend: () => void): Transport {
