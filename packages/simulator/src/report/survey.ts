@@ -206,7 +206,7 @@ interface Tried {
   /** What the clients need, the greatest first, and the place of each client in that order. */
   readonly descending: Float64Array;
   readonly rankOf: Uint32Array;
-  /** A rule has worlds if it has more than one policy, or if a rule beside it rejects requests; else lanes. */
+  /** A rule has worlds if it has a ban or plans, or if a rule beside it rejects requests; else lanes. */
   readonly lanes: readonly Lane[];
   readonly worlds: readonly World[];
   /** The rule without its limit beside the other rules, and what its clients need there. */
