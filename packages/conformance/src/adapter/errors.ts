@@ -4,7 +4,7 @@ import { fixedWindow, type Store } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
 import { Http2Client, until } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
-import { later, self, turn } from "./world.js";
+import { gate, later, self, turn } from "./world.js";
 
 const fault: Error = new Error("of the app's own");
 const policy = fixedWindow({ limit: 5, window: "1m" });
@@ -85,6 +85,37 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
     assert.deepEqual(await app.statuses(2), [500, 429]);
     assert.deepEqual(app.errors, [fault]);
   });
+
+  for (const left of [1, 0]) {
+    it(`a request that another part of the server answers while it is decided, ${left === 1 ? "and that passes, is refunded by that answer" : "and that is rejected, causes no error"}`, async (web) => {
+      const reported: number[] = [];
+      const [asked, decided] = [gate(), gate()];
+      let limited = 0;
+      const app = await web.start({
+        limits: [
+          {
+            policy: fixedWindow({ limit: 1, window: "1m" }),
+            key: () => asked.opened.then(() => "k"),
+            refundWhen: (status) => reported.push(status) > 0,
+            onLimited: () => void limited++,
+            onEvent: ({ type }) => (type === "limited" || type === "refunded") && decided.open(),
+          },
+        ],
+      });
+      if (left === 0) await app.limits[0]?.limiter.consume("k");
+      // As a timeout does.
+      app.server.on("request", (_request, response) => response.writeHead(503).end());
+      assert.equal((await app.get()).status, 503);
+      asked.open();
+      await decided.opened;
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual([reported, (await app.peek("k")).remaining], [left === 1 ? [503] : [], left]);
+      if (left === 1) return;
+      assert.deepEqual(app.errors, []);
+      // Others do not see what was sent.
+      if (adapter.begins === true) assert.equal(limited, 0);
+    });
+  }
 
   if (adapter.begins !== true) return;
   for (const [how, storeOf] of [

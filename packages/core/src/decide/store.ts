@@ -87,7 +87,7 @@ export interface Store<M extends Mode = Mode> {
 
   /**
    * Decides a request under several limits in one atomic step. If all checks except shadow ones allow, every check that allows is charged,
-   * except `look` ones. Else none is charged. Returns a decision for each check, in order, which says whether that limit alone would allow.
+   * except `dryRun` ones. Else none is charged. Returns a decision for each check, in order, which says whether that limit alone would allow.
    * No two checks share both limit and key.
    */
   consumeAll(checks: readonly Check[], timeoutMs?: number): Decided<Decision[], M>;
