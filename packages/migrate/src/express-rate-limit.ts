@@ -1,10 +1,10 @@
 import type { Node } from "@babel/types";
-import { headersOf } from "./headers.js";
-import { isMemberOf, rewriteHandler, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
+import { rewriteHeaders } from "./headers.js";
+import { isIpOf, type OtherAnswer, rewriteAnswer, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip } from "./middleware.js";
 import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
-import { nameOf, type Options } from "./options.js";
-import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
-import { type Call, end } from "./source.js";
+import { nameOf, type Options, valueIn } from "./options.js";
+import type { MiddlewareRules, Rewriting } from "./rewriting.js";
+import { type Call, end, type Source } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["express-rate-limit", "rate-limit-redis"],
@@ -28,109 +28,74 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   }
   const options = rewriting.optionsOf(call);
   if (options === undefined) return;
-  decisionName(rewriting, options);
+  const decisionName = options.take("requestPropertyName");
+  decisionName?.rename("decisionName");
+  if (decisionName !== undefined && typeof decisionName.constant !== "string") decisionName.handle("`decisionName` must be a text.");
   rewriteLimit(
     rewriting,
     options,
     { limit: options.take("limit", "max"), window: options.take("windowMs") },
     { limit: 5, windowMs: 60_000 },
   );
-  rewriteAnswer(rewriting, options);
-  rewriteKey(rewriting, options);
-  rewriteSkip(source, options, options.take("skip"), "req");
-  rewriteRefunds(source, options, ([, response]) => (response === undefined ? [] : [`${response}.statusCode`]));
+  rewriteAnswer(rewriting, options, ["req", "res"], onLimited);
+  rewriteSubnet(options);
+  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), "req", (node, request) =>
+    node.type === "CallExpression" ? source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator" : isIpOf(node, request),
+  );
+  rewriteSkip(rewriting, options.take("skip"), "req");
+  rewriteRefunds(rewriting, options, ([, response]) => response && `${response}.statusCode`);
   const storePrefix = rewriteStore(rewriting, options);
   rewriteName(rewriting, call, options, storePrefix);
-  headersOf(source, options, false, true);
+  rewriteHeaders(options, false, true);
   const validate = options.take("validate");
   options.remove(validate);
-  if (validate !== undefined) source.note(validate, "`validate` is removed: options are always checked, when `rateLimit` is called.");
+  validate?.note("`validate` is removed: options are always checked, when `rateLimit` is called.");
   rewriteMembers(rewriting, call);
   rewriting.finish(options, whatTo);
 }
 
-function decisionName({ source }: Rewriting, options: Options): void {
-  const given = options.take("requestPropertyName");
-  if (given === undefined) return;
-  options.rename(given, "decisionName");
-  if (typeof constantOf(valueIn(given)) !== "string") source.handle(given, "`decisionName` must be a text.");
+function onLimited({ message, text, status }: OtherAnswer): string | undefined {
+  // A method of the options is no expression.
+  if (message?.value.type === "ObjectMethod") return undefined;
+  const sent = text ?? `await (${message?.code})(req, res)`;
+  return `${text === undefined ? "async " : ""}(req, res) => res${status === undefined ? "" : `.status(${status})`}.send(${sent})`;
 }
 
-/** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
-function rewriteAnswer(rewriting: Rewriting, options: Options): void {
-  const { source } = rewriting;
-  const answer = takeAnswer(source, options);
-  const { message, statusCode, handler, status, text } = answer;
-  if (handler !== undefined) {
-    const advice = "`onLimited` gets (req, res, decision), and neither `next` nor the options. Rewrite what uses them.";
-    rewriteHandler(source, options, handler, answer, 2, advice);
-    return;
-  }
-  if (statusCode !== undefined && status !== 429) {
-    const code = typeof status === "number" ? `${status}` : source.text(valueIn(statusCode));
-    const send = text === undefined && message !== undefined ? `await (${source.text(valueIn(message))})(req, res)` : text;
-    options.set(statusCode, `onLimited: ${send?.startsWith("await") ? "async " : ""}(req, res) => res.status(${code}).send(${send})`);
-    options.remove(message);
-    return;
-  }
-  options.remove(statusCode);
-  if (message === undefined) return;
-  if (text !== undefined) options.rename(message, "body");
-  else if (message.type === "ObjectProperty") {
-    options.set(message, `onLimited: async (req, res) => res.send(await (${source.text(message.value)})(req, res))`);
-  } else source.handle(message, "Write `onLimited: async (req, res) => res.send(...)`.");
-}
-
-/** `keyGenerator` becomes `key`. Addresses in it become `ip`, which joins the addresses of an IPv6 network. */
-function rewriteKey(rewriting: Rewriting, options: Options): void {
-  const { source } = rewriting;
+/** `ipv6Subnet` becomes `ipv6Prefix`. */
+function rewriteSubnet(options: Options): void {
   const subnet = options.take("ipv6Subnet");
-  if (subnet !== undefined) {
-    const bits = constantOf(valueIn(subnet));
-    if (bits === false) options.set(subnet, "ipv6Prefix: 128");
-    else if (isFunctionProperty(subnet)) source.handle(subnet, "`ipv6Prefix` is one number for all clients.");
-    else options.rename(subnet, "ipv6Prefix");
-  }
-  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), "req", (node, request) => {
-    if (node.type === "CallExpression") return source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator";
-    return propertyName(node) === "ip" && isMemberOf(node, request);
-  });
+  if (subnet === undefined) return;
+  if (subnet.constant === false) subnet.set("ipv6Prefix: 128");
+  else if (isFunction(subnet.value)) subnet.handle("`ipv6Prefix` is one number for all clients.");
+  else subnet.rename("ipv6Prefix");
 }
 
 /** @returns the prefix of the store's keys, if it is given. */
 function rewriteStore(rewriting: Rewriting, options: Options): { prefix: string | undefined } | undefined {
   const { source } = rewriting;
-  const store = options.take("store");
-  const pass = options.take("passOnStoreError");
-  const passes = pass === undefined ? false : constantOf(valueIn(pass));
-  if (store === undefined) {
-    options.remove(pass);
+  const [store, pass] = [options.take("store"), options.take("passOnStoreError")];
+  const value = store?.value;
+  const made = value?.type === "NewExpression" ? source.exported(value.callee, rewriting.imports) : undefined;
+  if (store === undefined || made?.exported === "MemoryStore") {
+    if (value !== undefined) rewriting.done(value);
+    options.remove(store, pass);
     return undefined;
   }
-  const value = valueIn(store);
-  const made = value.type === "NewExpression" ? source.exported(value.callee, rewriting.imports) : undefined;
-  if (made?.exported === "MemoryStore") {
-    rewriting.done(value);
-    options.remove(store);
-    options.remove(pass);
-    return undefined;
-  }
-  const redis = value.type === "NewExpression" && made?.module === "rate-limit-redis" ? redisOf(rewriting, argument(value, 0)) : undefined;
+  const redis = value?.type === "NewExpression" && made?.module === "rate-limit-redis" ? redisOf(source, argument(value, 0)) : undefined;
   if (redis === undefined) {
-    source.handle(store, "Floodgate has stores for memory and Redis. Write `store: redisStore(client)`, or see docs/writing-a-store.md.");
+    store.handle("Floodgate has stores for memory and Redis. Write `store: redisStore(client)`, or see docs/writing-a-store.md.");
     return undefined;
   }
-  rewriting.done(value);
-  rewriting.need("redisStore", store, "@floodgate/store-redis");
-  options.set(store, `store: redisStore(${redis.client})`);
-  if (typeof passes !== "boolean") source.handle(pass ?? store, 'Write `onStoreError: "allow"` or `"deny"`.');
-  else if (pass === undefined) options.add('onStoreError: "deny"');
-  else options.set(pass, `onStoreError: ${passes ? '"allow"' : '"deny"'}`);
+  rewriting.done(store.value);
+  rewriting.useRedis(store, redis.client);
+  const passes = pass === undefined ? false : pass.constant;
+  if (typeof passes === "boolean") options.put(`onStoreError: ${passes ? '"allow"' : '"deny"'}`, pass);
+  else pass?.handle('Write `onStoreError: "allow"` or `"deny"`.');
   return { prefix: redis.prefix };
 }
 
 /** The client in `{ sendCommand: (...args) => client.sendCommand(args), prefix: "rl:login:" }`. */
-function redisOf({ source }: Rewriting, given: Node | undefined): { client: string; prefix: string | undefined } | undefined {
+function redisOf(source: Source, given: Node | undefined): { client: string; prefix: string | undefined } | undefined {
   const object = given && bare(given);
   if (object?.type !== "ObjectExpression") return undefined;
   let client: string | undefined;
@@ -158,20 +123,18 @@ function redisOf({ source }: Rewriting, given: Node | undefined): { client: stri
 
 /** A name is needed where several limits might be one: in one store, or in the headers of one response. */
 function rewriteName(rewriting: Rewriting, call: Call, options: Options, store: { prefix: string | undefined } | undefined): void {
-  const { source } = rewriting;
   const identifier = options.take("identifier");
-  const given = identifier === undefined ? undefined : constantOf(valueIn(identifier));
+  const given = identifier?.constant;
   if (identifier !== undefined && typeof given !== "string") {
-    source.handle(identifier, 'Write `name: "api"`: a name is a text, for all requests of the limit.');
+    identifier.handle('Write `name: "api"`: a name is a text, for all requests of the limit.');
     return;
   }
   const prefix = store?.prefix?.replace(/^rl:|:$/g, "");
   const own = typeof given === "string" ? given : prefix === "" ? undefined : prefix;
   if (own === undefined && store === undefined && rewriting.calls.length === 1) return;
-  const name = JSON.stringify(rewriting.nameFor(call, own));
-  if (identifier !== undefined) options.set(identifier, `name: ${name}`);
-  else if (name !== '"default"') options.add(`name: ${name}`);
-  else if (store !== undefined) source.note(call.node, 'Give each limit on one Redis a name of its own, for example name: "api".');
+  const name = rewriting.nameFor(call, own);
+  if (identifier !== undefined || name !== "default") options.put(`name: ${JSON.stringify(name)}`, identifier);
+  else if (store !== undefined) rewriting.noteName(call.node);
 }
 
 /** The methods of the middleware: `limiter.resetKey(key)`. */

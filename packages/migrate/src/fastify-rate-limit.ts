@@ -1,8 +1,8 @@
 import type { Node } from "@babel/types";
-import { isMemberOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { argument, bare, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
-import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Import, type Source, start } from "./source.js";
 
 export const rules: MiddlewareRules = {
@@ -55,28 +55,30 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   const global = options.take("global");
-  const isWhole = builder !== undefined && (global === undefined || constantOf(valueIn(global)) !== false);
+  const isWhole = builder !== undefined && global?.constant !== false;
   const [limit, window] = [options.take("max"), options.take("timeWindow")];
-  for (const property of [limit, window]) {
-    if (property !== undefined && source.functionOf(valueIn(property)) !== undefined)
-      source.handle(
-        property,
+  for (const option of [limit, window]) {
+    if (option?.function !== undefined)
+      option.handle(
         "A limit of each request's own is `plan` and `plans`, or `policy: (request) => slidingWindowCounter({ limit, window })`.",
       );
   }
   rewriteLimit(rewriting, options, { limit, window }, isWhole ? { limit: 1000, windowMs: 60_000 } : undefined);
-  rewriteGroup(source, options);
+  // Routes of one `groupId` share a count, as do routes of one name.
+  const group = options.take("groupId");
+  group?.rename("name");
+  if (group !== undefined && typeof group.constant !== "string")
+    group.handle('Write `name: "api"`. Routes of one name and limit share a count.');
   const key = options.take("keyGenerator");
-  rewriteKeyFunction(rewriting, options, key, "request", (node, request) => propertyName(node) === "ip" && isMemberOf(node, request));
-  rewriteAllowList(source, options, key === undefined);
+  rewriteKeyFunction(rewriting, options, key, "request", isIpOf);
+  rewriteAllowList(rewriting, options, key === undefined);
   const hook = options.take("hook");
-  const hookName = hook === undefined ? "onRequest" : constantOf(valueIn(hook));
-  if (hook !== undefined && hookName !== "onRequest" && hookName !== "preHandler")
-    source.handle(hook, 'Write `hook: "onRequest"`, or `hook: "preHandler"` if the key needs the body.');
+  if (hook !== undefined && hook.constant !== "onRequest" && hook.constant !== "preHandler")
+    hook.handle('Write `hook: "onRequest"`, or `hook: "preHandler"` if the key needs the body.');
   if (builder !== undefined) rewriteStore(rewriting, options);
   const draft = options.take("enableDraftSpec");
-  const isDraft = draft === undefined ? false : constantOf(valueIn(draft));
-  if (typeof isDraft !== "boolean") source.handle(draft ?? options.object, 'Write `headers: "draft-6"` or `headers: "legacy"`.');
+  const isDraft = draft === undefined ? false : draft.constant;
+  if (typeof isDraft !== "boolean") draft?.handle('Write `headers: "draft-6"` or `headers: "legacy"`.');
   options.remove(draft);
   if (builder !== undefined || draft !== undefined) options.add(`headers: "${isDraft === true ? "draft-6" : "legacy"}"`);
   rewriting.finish(options, whatTo);
@@ -86,46 +88,32 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   source.edits.appendLeft(end(given), ")");
 }
 
-/** Routes of one `groupId` share a count, as do routes of one name. */
-function rewriteGroup(source: Source, options: Options): void {
-  const group = options.take("groupId");
-  if (group === undefined) return;
-  options.rename(group, "name");
-  if (typeof constantOf(valueIn(group)) !== "string")
-    source.handle(group, 'Write `name: "api"`. Routes of one name and limit share a count.');
-}
-
 /** A list of keys becomes `exempt`, a function `skip`. */
-function rewriteAllowList(source: Source, options: Options, isByAddress: boolean): void {
+function rewriteAllowList(rewriting: Rewriting, options: Options, isByAddress: boolean): void {
   const list = options.take("allowList", "whitelist");
-  if (list === undefined) return;
-  const value = valueIn(list);
-  if (isFunctionProperty(list) || source.functionOf(value) !== undefined) rewriteSkip(source, options, list, "request");
-  else if (value.type === "ArrayExpression") options.set(list, `exempt: { ${isByAddress ? "ips" : "keys"}: ${source.text(value)} }`);
-  else source.handle(list, "Write `exempt: { ips: [...] }`, or `exempt: { keys: [...] }`, or `skip: (request) => ...`.");
+  if (list?.function !== undefined) rewriteSkip(rewriting, list, "request");
+  else if (list?.value.type === "ArrayExpression") list.set(`exempt: { ${isByAddress ? "ips" : "keys"}: ${list.code} }`);
+  else list?.handle("Write `exempt: { ips: [...] }`, or `exempt: { keys: [...] }`, or `skip: (request) => ...`.");
 }
 
 /** `redis`, `nameSpace` and `skipOnError`, or `cache`, become `store`, `name` and `onStoreError`. */
 function rewriteStore(rewriting: Rewriting, options: Options): void {
-  const { source } = rewriting;
   const [redis, cache, space, skips] = ["redis", "cache", "nameSpace", "skipOnError"].map((name) => options.take(name));
-  for (const property of [cache, space, skips]) options.remove(property);
-  const size = cache && constantOf(valueIn(cache));
+  options.remove(cache, space, skips);
   if (redis === undefined) {
     if (cache === undefined) return;
-    rewriting.need("memoryStore", cache);
-    if (typeof size === "number") options.add(`store: memoryStore({ maxKeys: ${source.text(valueIn(cache))} })`);
-    else source.handle(cache, "Write `store: memoryStore({ maxKeys: 5000 })`.");
+    rewriting.need("memoryStore", cache.property);
+    if (typeof cache.constant === "number") options.add(`store: memoryStore({ maxKeys: ${cache.code} })`);
+    else cache.handle("Write `store: memoryStore({ maxKeys: 5000 })`.");
     return;
   }
-  rewriting.need("redisStore", redis, "@floodgate/store-redis");
-  options.set(redis, `store: redisStore(${source.text(valueIn(redis))})`);
-  const name = space && constantOf(valueIn(space));
+  rewriting.useRedis(redis, redis.code);
+  const name = space?.constant;
   if (typeof name === "string") options.add(`name: ${JSON.stringify(name)}`);
-  else if (space !== undefined) source.handle(space, 'Write `name: "api"`.');
-  else source.note(redis, 'Give each limit on one Redis a name of its own, for example name: "api".');
-  const allows = skips === undefined ? false : constantOf(valueIn(skips));
-  if (typeof allows !== "boolean") source.handle(skips ?? options.object, 'Write `onStoreError: "allow"` or `onStoreError: "deny"`.');
+  else if (space !== undefined) space.handle('Write `name: "api"`.');
+  else rewriting.noteName(redis.property);
+  const allows = skips === undefined ? false : skips.constant;
+  if (typeof allows !== "boolean") skips?.handle('Write `onStoreError: "allow"` or `onStoreError: "deny"`.');
   else if (!allows) options.add('onStoreError: "deny"');
 }
 

@@ -1,7 +1,7 @@
-import { isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { constantOf, isFunction, propertyName, walk } from "./nodes.js";
-import type { Options, Property } from "./options.js";
-import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { isFunction, propertyName, walk } from "./nodes.js";
+import type { Option, Options } from "./options.js";
+import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call, Source } from "./source.js";
 
 export const rules: MiddlewareRules = {
@@ -17,13 +17,12 @@ const whatTo: Readonly<Record<string, string>> = {
 };
 
 function rewrite(rewriting: Rewriting, call: Call): void {
-  const { source } = rewriting;
   const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   const isInMemory = rewriteStore(rewriting, call, options);
   rewriteLimit(rewriting, options, { limit: options.take("max"), window: options.take("duration") }, { limit: 2500, windowMs: 3_600_000 });
   rewriteId(rewriting, options);
-  rewriteSkip(source, options, options.take("whitelist"), "ctx");
+  rewriteSkip(rewriting, options.take("whitelist"), "ctx");
   rewriteAnswer(rewriting, options);
   if (isInMemory) rewriting.nameAmongSeveral(call, options);
   rewriteHeaders(rewriting, options);
@@ -33,78 +32,66 @@ function rewrite(rewriting: Rewriting, call: Call): void {
 /** `driver`, `db` and `namespace` become `store` and `name`. @returns whether counts are kept in memory. */
 function rewriteStore(rewriting: Rewriting, call: Call, options: Options): boolean {
   const { source } = rewriting;
-  const driver = options.take("driver");
-  const db = options.take("db");
-  const namespace = options.take("namespace");
-  const kind = driver === undefined ? "redis" : constantOf(valueIn(driver));
+  const [driver, db, namespace] = ["driver", "db", "namespace"].map((name) => options.take(name));
+  const kind = driver === undefined ? "redis" : driver.constant;
   if (kind === "memory") {
-    const map = db && valueIn(db);
+    const map = db?.value;
     if (map?.type === "Identifier") source.note(map, `The limit does not need \`${map.name}\` any more. Remove it if nothing else does.`);
-    for (const property of [driver, db, namespace]) options.remove(property);
+    options.remove(driver, db, namespace);
     return true;
   }
   if (kind !== "redis" || db === undefined) {
-    source.handle(driver ?? db ?? call.node, "Write `store: redisStore(client)`, or no store for counts in memory.");
+    source.handle((driver ?? db)?.property ?? call.node, "Write `store: redisStore(client)`, or no store for counts in memory.");
     return false;
   }
-  const given = namespace === undefined ? undefined : constantOf(valueIn(namespace));
-  if (namespace !== undefined && typeof given !== "string") source.handle(namespace, 'Write `name: "api"`.');
+  const given = namespace?.constant;
+  if (namespace !== undefined && typeof given !== "string") namespace.handle('Write `name: "api"`.');
   else {
     const name = rewriting.nameFor(call, typeof given === "string" ? given : undefined);
-    if (namespace !== undefined) options.set(namespace, `name: ${JSON.stringify(name)}`);
-    else if (name === "default") source.note(call.node, 'Give each limit on one Redis a name of its own, for example name: "api".');
-    else options.add(`name: ${JSON.stringify(name)}`);
+    if (namespace !== undefined || name !== "default") options.put(`name: ${JSON.stringify(name)}`, namespace);
+    else rewriting.noteName(call.node);
   }
-  rewriting.need("redisStore", db, "@floodgate/store-redis");
+  rewriting.useRedis(db, db.code);
   options.remove(driver);
-  options.set(db, `store: redisStore(${source.text(valueIn(db))})`);
   options.add('onStoreError: "deny"');
   return false;
 }
 
 function rewriteId(rewriting: Rewriting, options: Options): void {
-  const { source } = rewriting;
   const id = options.take("id");
-  rewriteKeyFunction(rewriting, options, id, "ctx", (node, ctx) => propertyName(node) === "ip" && isMemberOf(node, ctx));
-  const value = id && source.functionOf(valueIn(id));
-  if (id === undefined || value === undefined) return;
-  walk(value.body, (node) => {
+  rewriteKeyFunction(rewriting, options, id, "ctx", isIpOf);
+  if (id?.function === undefined) return;
+  walk(id.function.body, (node) => {
     if (node.type !== "BooleanLiteral" || node.value) return;
-    source.handle(node, '`false` is a key here. To skip a request, return undefined and write `onMissingKey: "skip"`.');
+    rewriting.source.handle(node, '`false` is a key here. To skip a request, return undefined and write `onMissingKey: "skip"`.');
   });
 }
 
 /** `errorMessage`, `status` and `throw` become `body` or `onLimited`. */
 function rewriteAnswer({ source }: Rewriting, options: Options): void {
-  const message = options.take("errorMessage");
-  const status = options.take("status");
-  const thrown = options.take("throw");
-  const onLimited = options.take("onLimited");
-  const throws = thrown !== undefined && constantOf(valueIn(thrown)) !== false;
-  const code = status === undefined ? 429 : constantOf(valueIn(status));
-  if (!throws && code === 429 && onLimited === undefined && (message === undefined || messageCode(source, message) !== undefined)) {
-    if (message !== undefined) options.rename(message, "body");
-    options.remove(status);
-    options.remove(thrown);
+  const [message, status, thrown, onLimited] = ["errorMessage", "status", "throw", "onLimited"].map((name) => options.take(name));
+  const throws = thrown !== undefined && thrown.constant !== false;
+  const code = status === undefined ? 429 : status.constant;
+  const text = message === undefined ? '"Too many requests"' : messageCode(message);
+  if (!throws && code === 429 && onLimited === undefined && text !== undefined) {
+    message?.rename("body");
+    options.remove(status, thrown);
     return;
   }
-  const text = message === undefined ? '"Too many requests"' : messageCode(source, message);
   const first = thrown ?? status;
-  if (onLimited !== undefined || first === undefined || text === undefined || (throws && constantOf(valueIn(thrown)) !== true)) {
-    source.handle(
-      onLimited ?? thrown ?? message ?? options.object,
+  if (onLimited !== undefined || first === undefined || text === undefined || (throws && thrown.constant !== true)) {
+    (onLimited ?? thrown ?? message ?? options).handle(
       "Write one `onLimited: (ctx, decision) => ...` that sets `ctx.status` and `ctx.body`, or throws.",
     );
     return;
   }
-  const number = typeof code === "number" ? `${code}` : source.text(valueIn(status ?? first));
+  const number = status === undefined ? "429" : status.code;
   const answer = throws ? `ctx.throw(${number}, ${text})` : blockCode(source, first, [`ctx.status = ${number};`, `ctx.body = ${text};`]);
-  options.set(first, `onLimited: (ctx) => ${answer}`);
-  for (const property of [message, status, thrown]) if (property !== first) options.remove(property);
+  options.put(`onLimited: (ctx) => ${answer}`, thrown, status, message);
 }
 
 /** A block of statements: on lines of their own, if the option has its own line. */
-function blockCode(source: Source, { loc, start }: Property, statements: readonly string[]): string {
+function blockCode(source: Source, { property: { loc, start } }: Option, statements: readonly string[]): string {
   const column = loc?.start.column ?? 0;
   const indent = source.code.slice((start ?? 0) - column, start ?? 0);
   if (indent.trim() !== "") return `{ ${statements.join(" ")} }`;
@@ -112,17 +99,12 @@ function blockCode(source: Source, { loc, start }: Property, statements: readonl
 }
 
 function rewriteHeaders({ source }: Rewriting, options: Options): void {
-  const disable = options.take("disableHeader");
-  const names = options.take("headers");
-  const isOff = disable === undefined ? false : constantOf(valueIn(disable));
-  if (typeof isOff !== "boolean") source.handle(disable ?? options.object, 'Write `headers: false` or `headers: "legacy"`.');
-  const own = names && !isOff && !/X-RateLimit-Remaining/i.test(source.text(names)) ? names : undefined;
-  if (own) source.note(own, "Clients get X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset: header names are fixed.");
-  const code = `headers: ${isOff ? "false" : '"legacy"'}`;
-  const first = disable ?? names;
-  if (first === undefined) options.add(code);
-  else options.set(first, code);
-  if (first !== names) options.remove(names);
+  const [disable, names] = [options.take("disableHeader"), options.take("headers")];
+  const isOff = disable === undefined ? false : disable.constant;
+  if (typeof isOff !== "boolean") disable?.handle('Write `headers: false` or `headers: "legacy"`.');
+  if (names !== undefined && !isOff && !/X-RateLimit-Remaining/i.test(source.text(names.property)))
+    names.note("Clients get X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset: header names are fixed.");
+  options.put(`headers: ${isOff ? "false" : '"legacy"'}`, disable, names);
 }
 
 /** What later middleware reads of a rejection: `ctx.state.rateLimit.after`. */

@@ -12,36 +12,28 @@ import {
   some,
   walk,
 } from "./nodes.js";
-import type { Options, Property } from "./options.js";
-import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
+import type { Option, Options } from "./options.js";
+import type { Rewriting } from "./rewriting.js";
 import { end, isInside, type Source, start } from "./source.js";
 import { durationCode, msOfWords } from "./write.js";
 
 // Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
 
-/** A duration as our code; undefined if the file does not say how long it is. */
-function windowCode(source: Source, property: Property): string | undefined {
-  const value = constantOf(valueIn(property));
+/** A duration as our code: as a text if the file says how long it is. */
+function windowCode(window: Option): string {
+  const value = window.constant;
   const ms = typeof value === "string" ? msOfWords(value) : value;
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
-  if (value !== undefined) source.handle(property, 'Write a window with a whole number and a unit: window: "15m".');
-  return property.type === "ObjectProperty" ? source.text(property.value) : undefined;
+  if (value !== undefined || isFunction(window.value)) window.handle('Write a window with a whole number and a unit: window: "15m".');
+  return window.code;
 }
 
-/** `windowMs` and the like. A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
-function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number | undefined): void {
-  if (property === undefined) {
-    if (defaultMs !== undefined) options.add(`window: ${durationCode(defaultMs)}`);
-    return;
-  }
-  const code = windowCode(source, property) ?? "";
-  options.set(property, `window: ${code}`);
-  if (!code.startsWith('"')) {
-    source.note(
-      property,
-      "A `window` that is a number must be a multiple of 1000. TypeScript and the start of the app tell you if it is not.",
-    );
-  }
+/** A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
+function rewriteWindow(window: Option): void {
+  const code = windowCode(window);
+  window.set(`window: ${code}`);
+  if (code.startsWith('"')) return;
+  window.note("A `window` that is a number must be a multiple of 1000. TypeScript and the start of the app tell you if it is not.");
 }
 
 /**
@@ -51,45 +43,45 @@ function rewriteWindow(source: Source, options: Options, property: Property | un
 export function rewriteLimit(
   rewriting: Rewriting,
   options: Options,
-  { limit, window }: { limit: Property | undefined; window: Property | undefined },
+  { limit, window }: { limit: Option | undefined; window: Option | undefined },
   defaults: { limit: number; windowMs: number } | undefined,
 ): void {
-  const { source } = rewriting;
-  if (limit !== undefined) checkLimit(source, limit);
+  const { edits } = rewriting.source;
+  if (limit !== undefined) checkLimit(rewriting.source, limit);
   else if (defaults !== undefined) options.add(`limit: ${defaults.limit}`);
-  const value = limit && source.functionOf(valueIn(limit));
-  if (limit === undefined || value === undefined) {
-    if (limit !== undefined) options.rename(limit, "limit");
-    rewriteWindow(source, options, window, defaults?.windowMs);
+  const known = limit?.function;
+  if (limit === undefined || known === undefined) {
+    limit?.rename("limit");
+    if (window !== undefined) rewriteWindow(window);
+    else if (defaults !== undefined) options.add(`window: ${durationCode(defaults.windowMs)}`);
     return;
   }
-  const code = window === undefined ? durationCode(defaults?.windowMs ?? 60_000) : (windowCode(source, window) ?? "");
+  const code = window === undefined ? durationCode(defaults?.windowMs ?? 60_000) : windowCode(window);
   options.remove(window);
-  rewriting.need("slidingWindowCounter", limit);
-  const inside = valueIn(limit);
-  if (inside.type === "ArrowFunctionExpression" && inside.body.type !== "BlockStatement" && inside.params.length <= 1) {
-    options.rename(limit, "policy");
-    const isPromise = inside.async && !hasAwait(inside.body);
-    withoutParentheses(source, inside.body);
-    source.edits.appendRight(start(inside.body), `slidingWindowCounter({ limit: ${isPromise ? "await (" : ""}`);
-    source.edits.appendLeft(end(inside.body), `${isPromise ? ")" : ""}, window: ${code} })`);
-  } else if (limit.type === "ObjectProperty" && value.params.length <= 1) {
-    options.rename(limit, "policy");
-    source.edits.appendRight(start(limit.value), "async (request) => slidingWindowCounter({ limit: await (");
-    source.edits.appendLeft(end(limit.value), `)(request), window: ${code} })`);
+  rewriting.need("slidingWindowCounter", limit.property);
+  const { value, property } = limit;
+  if (value.type === "ArrowFunctionExpression" && value.body.type !== "BlockStatement" && value.params.length <= 1) {
+    limit.rename("policy");
+    const isPromise = value.async && !some(value.body, ({ type }) => type === "AwaitExpression");
+    withoutParentheses(rewriting.source, value.body);
+    edits.appendRight(start(value.body), `slidingWindowCounter({ limit: ${isPromise ? "await (" : ""}`);
+    edits.appendLeft(end(value.body), `${isPromise ? ")" : ""}, window: ${code} })`);
+  } else if (property.type === "ObjectProperty" && known.params.length <= 1) {
+    limit.rename("policy");
+    edits.appendRight(start(property.value), "async (request) => slidingWindowCounter({ limit: await (");
+    edits.appendLeft(end(property.value), `)(request), window: ${code} })`);
   } else {
-    source.handle(limit, "Write `policy: (request) => slidingWindowCounter({ limit, window })`. It gets only the request.");
+    limit.handle("Write `policy: (request) => slidingWindowCounter({ limit, window })`. It gets only the request.");
   }
-  source.note(limit, "With a `policy` that is a function, `limiter.reset` fails until the first request. Prefer `plan` and `plans`.");
+  limit.note("With a `policy` that is a function, `limiter.reset` fails until the first request. Prefer `plan` and `plans`.");
 }
 
 /** Reports a limit that means another thing here, or nothing. */
-function checkLimit(source: Source, limit: Property): void {
-  const value = constantOf(valueIn(limit));
-  if (value === 0)
-    source.handle(limit, "A limit of 0 rejects everything here. If it meant no limit, remove the middleware; else write limit: 0.");
-  else if (value !== undefined && typeof value !== "number") source.handle(limit, "`limit` must be a number: limit: 100.");
-  walk(limit, (node) => {
+function checkLimit(source: Source, limit: Option): void {
+  const value = limit.constant;
+  if (value === 0) limit.handle("A limit of 0 rejects everything here. If it meant no limit, remove the middleware; else write limit: 0.");
+  else if (value !== undefined && typeof value !== "number") limit.handle("`limit` must be a number: limit: 100.");
+  walk(limit.property, (node) => {
     const name = node.type === "Identifier" ? node.name : propertyName(node);
     if (name === "Infinity" || name === "POSITIVE_INFINITY" || name === "NaN") {
       source.handle(node, `\`${name}\` is not a limit. To limit nothing, write skip: (request) => ..., or do not mount the middleware.`);
@@ -104,10 +96,6 @@ function withoutParentheses(source: Source, node: Node): void {
   source.edits.remove(from, from + 1);
   const to = source.code.indexOf(")", end(node));
   source.edits.remove(to, to + 1);
-}
-
-function hasAwait(node: Node): boolean {
-  return some(node, ({ type }) => type === "AwaitExpression");
 }
 
 /** Removes the parameters from an index on. @returns false if the function uses one of them; then they stay. */
@@ -126,21 +114,20 @@ function dropParameters(source: Source, node: FunctionNode, from: number): boole
 }
 
 /** A function of the request becomes `skip`, which answers true or false. */
-export function rewriteSkip(source: Source, options: Options, property: Property | undefined, request: string): void {
-  if (property === undefined) return;
-  options.rename(property, "skip");
-  const value = valueIn(property);
-  const known = source.functionOf(value);
-  if (readsMore(source, value, known)) source.handle(property, "`skip` gets the request, and not the response. Rewrite what uses it.");
+export function rewriteSkip({ source }: Rewriting, skip: Option | undefined, request: string): void {
+  if (skip === undefined) return;
+  skip.rename("skip");
+  const { value, function: known } = skip;
+  if (readsMore(source, skip)) skip.handle("`skip` gets the request, and not the response. Rewrite what uses it.");
   else if (known !== undefined && returnsBoolean(known)) return;
-  else if (value.type === "ObjectMethod") source.handle(property, "`skip` must answer true or false.");
+  else if (value.type === "ObjectMethod") skip.handle("`skip` must answer true or false.");
   else if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") {
     // The code from the edits: a parameter that is not used has been removed.
-    const code = isFunction(value) ? `(${source.edits.slice(start(value), end(value))})` : calleeCode(source, value);
-    options.set(property, `skip: async (${request}) => Boolean(await ${code}(${request}))`);
+    const code = isFunction(value) ? `(${source.edits.slice(start(value), end(value))})` : calleeCode(skip);
+    skip.set(`skip: async (${request}) => Boolean(await ${code}(${request}))`);
   } else {
     // A call may answer a promise, which is not false.
-    const mayWait = value.async || hasCall(value.body);
+    const mayWait = value.async || some(value.body, ({ type }) => type === "CallExpression" || type === "OptionalCallExpression");
     withoutParentheses(source, value.body);
     if (mayWait && !value.async) source.edits.appendRight(start(value), "async ");
     source.edits.appendRight(start(value.body), mayWait ? "Boolean(await (" : "Boolean(");
@@ -149,73 +136,80 @@ export function rewriteSkip(source: Source, options: Options, property: Property
 }
 
 /** Whether a function uses more than the request. Parameters that it does not use are removed. */
-function readsMore(source: Source, value: Node, known: FunctionNode | undefined): boolean {
+function readsMore(source: Source, { value, function: known }: Option): boolean {
   return isFunction(value) ? !dropParameters(source, value, 1) : known !== undefined && known.params.length > 1;
 }
 
 /** A function as code that can be called. */
-function calleeCode(source: Source, value: Node): string {
-  return value.type === "Identifier" || value.type === "MemberExpression" ? source.text(value) : `(${source.text(value)})`;
-}
-
-function hasCall(node: Node): boolean {
-  return some(node, ({ type }) => type === "CallExpression" || type === "OptionalCallExpression");
+function calleeCode({ value, code }: Option): string {
+  return value.type === "Identifier" || value.type === "MemberExpression" ? code : `(${code})`;
 }
 
 /** Code for `body`, or for a call that sends it. Undefined if it is a function. */
-export function messageCode(source: Source, property: Property): string | undefined {
-  if (isFunctionProperty(property) || property.type === "ObjectMethod") return undefined;
-  return source.text(property.value);
+export function messageCode({ value, code }: Option): string | undefined {
+  return isFunction(value) ? undefined : code;
 }
 
-/** What a library answers with, as its options say. */
-export interface GivenAnswer {
-  readonly message: Property | undefined;
-  readonly statusCode: Property | undefined;
-  readonly handler: Property | undefined;
-  /** 429 by default. */
-  readonly status: ReturnType<typeof constantOf>;
+/** What a library answers with, if it is not what `body` sends. */
+export interface OtherAnswer {
+  readonly message: Option | undefined;
   /** The code of the message; undefined if it is a function. */
   readonly text: string | undefined;
+  /** The code of the status; undefined if it is 429. */
+  readonly status: string | undefined;
 }
 
 const defaultMessage = JSON.stringify("Too many requests, please try again later.");
 
-/** Takes `message`, `statusCode` and `handler`, which several libraries have. */
-export function takeAnswer(source: Source, options: Options): GivenAnswer {
+/**
+ * `message`, `statusCode` and `handler` become `body` or `onLimited`.
+ * @param parameters the parameters of `handler` that `onLimited` has too. `next` and the options come after them.
+ * @param send the code of `onLimited`; undefined if it is left to do by hand.
+ */
+export function rewriteAnswer(
+  { source }: Rewriting,
+  options: Options,
+  parameters: readonly string[],
+  send: (answer: OtherAnswer) => string | undefined,
+): void {
   const [message, statusCode, handler] = [options.take("message"), options.take("statusCode"), options.take("handler")];
-  return {
-    message,
-    statusCode,
-    handler,
-    status: statusCode === undefined ? 429 : constantOf(valueIn(statusCode)),
-    text: message === undefined ? defaultMessage : messageCode(source, message),
-  };
+  const text = message === undefined ? defaultMessage : messageCode(message);
+  const status = statusCode === undefined ? 429 : statusCode.constant;
+  if (handler !== undefined) {
+    const values = text === undefined || typeof status !== "number" ? undefined : { statusCode: `${status}`, message: text };
+    rewriteHandler(source, handler, parameters, values);
+    options.remove(message, statusCode);
+  } else if (status === 429 && text !== undefined) {
+    message?.rename("body");
+    options.remove(statusCode);
+  } else {
+    const other = status === 429 ? undefined : statusCode;
+    const code = send({ message, text, status: other?.code });
+    if (code === undefined) message?.handle(`Write \`onLimited: async (${parameters.join(", ")}) => ...\`, which sends the answer.`);
+    else options.put(`onLimited: ${code}`, other, message, other === undefined ? statusCode : undefined);
+  }
 }
 
-/**
- * `handler` becomes `onLimited`, with the status and the message in it.
- * @param kept how many parameters `onLimited` takes of it. `next` and the options come after them.
- */
-export function rewriteHandler(
+/** `handler` becomes `onLimited`, with the values of the options in it. Undefined if they are not known. */
+function rewriteHandler(
   source: Source,
-  options: Options,
-  handler: Property,
-  answer: GivenAnswer,
-  kept: number,
-  advice: string,
+  handler: Option,
+  parameters: readonly string[],
+  values: Readonly<Record<string, string>> | undefined,
 ): void {
-  const { message, statusCode, status, text } = answer;
-  const value = source.functionOf(valueIn(handler));
-  options.rename(handler, "onLimited");
-  const next = value && parameterName(value, kept);
-  const usesNext = value !== undefined && next !== undefined && references(value.body, next).length > 0;
-  const canInline = isFunctionProperty(handler) && text !== undefined && typeof status === "number" && !usesNext;
-  if (value !== undefined && canInline && inlineOptions(source, value, kept + 1, { statusCode: `${status}`, message: text })) {
-    if (value.params.length > kept) source.edits.remove(end(value.params[kept - 1] as Node), end(value.params.at(-1) as Node));
-  } else if (value === undefined || value.params.length > kept) source.handle(handler, advice);
-  options.remove(message);
-  options.remove(statusCode);
+  const kept = parameters.length;
+  const { function: known } = handler;
+  handler.rename("onLimited");
+  const next = known && parameterName(known, kept);
+  const usesNext = known !== undefined && next !== undefined && references(known.body, next).length > 0;
+  const canInline = known === handler.value && !usesNext && values !== undefined;
+  if (known !== undefined && canInline && inlineOptions(source, known, kept + 1, values)) {
+    if (known.params.length > kept) source.edits.remove(end(known.params[kept - 1] as Node), end(known.params.at(-1) as Node));
+  } else if (known === undefined || known.params.length > kept) {
+    handler.handle(
+      `\`onLimited\` gets (${[...parameters, "decision"].join(", ")}), and neither \`next\` nor the options. Rewrite what uses them.`,
+    );
+  }
 }
 
 /** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */
@@ -237,45 +231,46 @@ function inlineOptions(source: Source, node: FunctionNode, index: number, values
   return true;
 }
 
-/** `skipFailedRequests`, `skipSuccessfulRequests` and `requestWasSuccessful` become `refundWhen`. */
+/**
+ * `skipFailedRequests`, `skipSuccessfulRequests` and `requestWasSuccessful` become `refundWhen`.
+ * @param statusOf the code that reads the status, by the parameters of `requestWasSuccessful`.
+ */
 export function rewriteRefunds(
-  source: Source,
+  { source }: Rewriting,
   options: Options,
-  statusOf: (parameters: readonly (string | undefined)[]) => string[],
+  statusOf: (parameters: readonly (string | undefined)[]) => string | undefined,
 ): void {
-  const failed = options.take("skipFailedRequests");
-  const succeeded = options.take("skipSuccessfulRequests");
+  const [failed, succeeded] = [options.take("skipFailedRequests"), options.take("skipSuccessfulRequests")];
   const judge = options.take("requestWasSuccessful");
-  const given = [failed, succeeded].filter((property) => property !== undefined && constantOf(valueIn(property)) !== false);
+  const given = [failed, succeeded].filter((option) => option !== undefined && option.constant !== false);
   const [first] = given;
   if (first === undefined) {
-    for (const property of [failed, succeeded, judge]) options.remove(property);
+    options.remove(failed, succeeded, judge);
     return;
   }
-  if (given.length === 2 || constantOf(valueIn(first)) !== true) {
-    source.handle(first, "Write `refundWhen: (status) => ...`: true for the responses that count for nothing.");
+  if (given.length === 2 || first.constant !== true) {
+    first.handle("Write `refundWhen: (status) => ...`: true for the responses that count for nothing.");
     return;
   }
   const code = judge === undefined ? (first === failed ? "status >= 400" : "status < 400") : judgeCode(source, judge, statusOf);
   if (code === undefined) {
-    source.handle(judge ?? first, "`refundWhen` gets the status only. Write `refundWhen: (status) => ...`.");
+    judge?.handle("`refundWhen` gets the status only. Write `refundWhen: (status) => ...`.");
     return;
   }
-  options.set(first, `refundWhen: (status) => ${judge !== undefined && first === failed ? `!(${code})` : code}`);
-  for (const property of [failed, succeeded, judge]) if (property !== first) options.remove(property);
+  options.put(
+    `refundWhen: (status) => ${judge !== undefined && first === failed ? `!(${code})` : code}`,
+    first,
+    ...[failed, succeeded, judge].filter((option) => option !== first),
+  );
 }
 
 /** The condition of `requestWasSuccessful` in terms of `status`; undefined if it reads more than the status. */
-function judgeCode(
-  source: Source,
-  judge: Property,
-  statusOf: (parameters: readonly (string | undefined)[]) => string[],
-): string | undefined {
-  const value = valueIn(judge);
+function judgeCode(source: Source, { value }: Option, statusOf: Parameters<typeof rewriteRefunds>[2]): string | undefined {
   if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") return undefined;
   const names = value.params.map((_, i) => parameterName(value, i));
   const text = source.text(value.body);
-  const replaced = statusOf(names).reduce((code, status) => code.replaceAll(status, "status"), text);
+  const status = statusOf(names);
+  const replaced = status === undefined ? text : text.replaceAll(status, "status");
   const reads = names.some((name) => name !== undefined && new RegExp(`\\b${name}\\b`).test(replaced));
   return reads ? undefined : replaced;
 }
@@ -287,37 +282,34 @@ function judgeCode(
 export function rewriteKeyFunction(
   rewriting: Rewriting,
   options: Options,
-  given: Property | undefined,
+  key: Option | undefined,
   requestName: string,
   isAddress: (node: Node, request: string) => boolean,
 ): void {
   const { source } = rewriting;
-  if (given === undefined) return;
-  const value = valueIn(given);
-  if (/x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(source.text(value))) {
-    source.note(given, "Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
+  if (key === undefined) return;
+  const { value, code } = key;
+  if (/x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(code)) {
+    key.note("Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
   }
-  if (readsMore(source, value, source.functionOf(value))) {
-    source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
+  if (readsMore(source, key)) {
+    key.handle("`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
     return;
   }
   if (!isFunction(value)) {
     // `key` has a second parameter, which such a function does not expect.
-    options.set(given, `key: (${requestName}) => ${calleeCode(source, value)}(${requestName})`);
-    source.note(
-      given,
-      "If this function returns an address, write `ip` of key: (request, { ip }) => ..., which joins the addresses of a network.",
-    );
+    key.set(`key: (${requestName}) => ${calleeCode(key)}(${requestName})`);
+    key.note("If this function returns an address, write `ip` of key: (request, { ip }) => ..., which joins the addresses of a network.");
     return;
   }
   const request = parameterName(value, 0);
   const addresses = request === undefined ? [] : addressesIn(value.body, (node) => isAddress(node, request));
   if (addresses.length === 1 && bare(value.body) === addresses[0]) {
     rewriting.done(value);
-    options.remove(given);
+    options.remove(key);
     return;
   }
-  options.rename(given, "key");
+  key.rename("key");
   if (addresses.length === 0) return;
   const [name, second] = references(value, "ip").length > 0 ? ["address", "{ ip: address }"] : ["ip", "{ ip }"];
   for (const address of addresses) {
@@ -342,8 +334,8 @@ function addressesIn(body: Node, isAddress: (node: Node) => boolean): Node[] {
   return found;
 }
 
-/** Whether a node reads a property of a variable. */
-export function isMemberOf(node: Node, variable: string): boolean {
+/** Whether a node is `ip` of a variable. */
+export function isIpOf(node: Node, variable: string): boolean {
   const isMember = node.type === "MemberExpression" || node.type === "OptionalMemberExpression";
-  return isMember && node.object.type === "Identifier" && node.object.name === variable;
+  return isMember && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === variable;
 }

@@ -1,8 +1,8 @@
 import type { Node } from "@babel/types";
 import { rewriteLimit } from "./middleware.js";
-import { argument, bare, constantOf, entryOf, isFunction, propertyName } from "./nodes.js";
-import { nameOf, type Options, type Property } from "./options.js";
-import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { argument, bare, entryOf, isFunction, propertyName } from "./nodes.js";
+import { nameOf, type Options, valueIn } from "./options.js";
+import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Import, isInside, type Source, start } from "./source.js";
 
 export const rules: MiddlewareRules = {
@@ -98,11 +98,8 @@ function rewriteModule(rewriting: Rewriting, module: Call, method: string | unde
   if (list.type === "ObjectExpression") {
     const outer = rewriting.optionsOf({ ...call, given: list });
     const throttlers = outer?.take("throttlers");
-    for (const property of outer?.unknown().properties ?? []) {
-      const name = nameOf(property) ?? "";
-      source.handle(property, `\`${name}\`: ${entryOf(whatTo, name) ?? "See the page."}`);
-    }
-    list = throttlers && valueIn(throttlers);
+    outer?.handleOthers((name) => `\`${name}\`: ${entryOf(whatTo, name) ?? "See the page."}`);
+    list = throttlers?.value;
   }
   const [first, ...others] = list?.type === "ArrayExpression" ? list.elements : [];
   if (first?.type !== "ObjectExpression" || others.length > 0) {
@@ -119,14 +116,11 @@ function rewriteModule(rewriting: Rewriting, module: Call, method: string | unde
     source.edits.appendRight(start(first), "(");
     source.edits.appendLeft(end(first), ")");
   }
-  const name = options.take("name");
-  if (name !== undefined && constantOf(valueIn(name)) !== "default") source.handle(name, "Without `name`, the decorators mean this limit.");
-  options.remove(name);
-  const headers = options.take("setHeaders");
-  const sends = headers === undefined || constantOf(valueIn(headers)) === true;
-  options.remove(headers);
+  const [name, headers] = [options.take("name"), options.take("setHeaders")];
+  if (name !== undefined && name.constant !== "default") name.handle("Without `name`, the decorators mean this limit.");
+  options.remove(name, headers);
   options.add('key: ["ip", "route"]');
-  options.add(`headers: ${sends ? '"legacy"' : "false"}`);
+  options.add(`headers: ${headers === undefined || headers.constant === true ? '"legacy"' : "false"}`);
   rewriting.finish(options, whatTo);
 }
 
@@ -173,8 +167,7 @@ function unwrapped(rewriting: Rewriting, call: Call, inner: Node): Options | und
   source.edits.remove(start(call.given), start(inner));
   source.edits.remove(end(inner), end(call.given));
   const [limit, window] = [options.take("limit"), options.take("ttl")];
-  const isOfRequest = (property: Property | undefined) => property !== undefined && source.functionOf(valueIn(property)) !== undefined;
-  if (isOfRequest(limit) || isOfRequest(window))
+  if (limit?.function !== undefined || window?.function !== undefined)
     source.handle(inner, "Functions are `plan` and `plans`, or `policy: (context) => slidingWindowCounter({ limit, window })`.");
   else rewriteLimit(rewriting, options, { limit, window }, undefined);
   return options;

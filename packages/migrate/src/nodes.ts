@@ -138,7 +138,7 @@ const comparisons = ["==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "inst
 const predicates = ["includes", "startsWith", "endsWith", "test", "has", "some", "every", "isArray"];
 
 /** Whether an expression is surely true or false, and nothing else. */
-export function isBoolean(node: Node): boolean {
+function isBoolean(node: Node): boolean {
   const inner = bare(node);
   switch (inner.type) {
     case "BooleanLiteral":

@@ -1,14 +1,66 @@
-import type { ObjectExpression, ObjectMethod, ObjectProperty } from "@babel/types";
+import type { Node, ObjectExpression, ObjectMethod, ObjectProperty } from "@babel/types";
+import { bare, constantOf, type FunctionNode } from "./nodes.js";
 import { end, type Source, start } from "./source.js";
 
 export type Property = ObjectProperty | ObjectMethod;
+
+/** An option that a call gives. */
+export class Option {
+  readonly property: Property;
+  /** The value as an expression. A method is its own value. */
+  readonly value: Node;
+  readonly #source: Source;
+
+  constructor(source: Source, property: Property) {
+    this.#source = source;
+    this.property = property;
+    this.value = valueIn(property);
+  }
+
+  /** The value of a constant; undefined for any other expression. */
+  get constant(): ReturnType<typeof constantOf> {
+    return constantOf(this.value);
+  }
+
+  /** The code of the value. */
+  get code(): string {
+    return this.#source.text(this.value);
+  }
+
+  /** The function that the value is, if the file shows it. */
+  get function(): FunctionNode | undefined {
+    return this.#source.functionOf(this.value);
+  }
+
+  /** Writes another option in place of this one. */
+  set(code: string): void {
+    this.#source.replace(this.property, code);
+  }
+
+  /** Gives the option another name. Its value stays. */
+  rename(name: string): void {
+    const { property } = this;
+    if (nameOf(property) === name) return;
+    if (property.type === "ObjectProperty" && property.shorthand) this.set(`${name}: ${this.#source.text(property.key)}`);
+    else this.#source.replace(property.key, name);
+  }
+
+  /** Leaves the option to do by hand. */
+  handle(message: string): void {
+    this.#source.handle(this.property, message);
+  }
+
+  note(message: string): void {
+    this.#source.note(this.property, message);
+  }
+}
 
 /** An object literal of options that is being rewritten. Comments and layout stay. */
 export class Options {
   readonly #source: Source;
   readonly #object: ObjectExpression;
   readonly #properties: readonly Property[];
-  readonly #removed = new Set<Property>();
+  readonly #removed = new Set<Node>();
   readonly #known = new Set<string>();
   readonly #added: string[] = [];
 
@@ -18,63 +70,56 @@ export class Options {
     this.#properties = object.properties.filter((property) => property.type !== "SpreadElement");
   }
 
-  get object(): ObjectExpression {
-    return this.#object;
-  }
-
   /** The option that is given under one of these names. */
-  take(...names: string[]): Property | undefined {
+  take(...names: string[]): Option | undefined {
     for (const name of names) this.#known.add(name);
     const [given, ...others] = this.#properties.filter((property) => names.includes(nameOf(property) ?? ""));
     for (const other of others) this.#source.handle(other, "This option is given twice. Remove one of them.");
-    return given;
+    return given && new Option(this.#source, given);
   }
 
-  /** Writes another option in place of one. */
-  set(property: Property, code: string): void {
-    this.#source.edits.overwrite(start(property), end(property), code);
-  }
-
-  /** Gives an option another name. Its value stays. */
-  rename(property: Property, name: string): void {
-    if (nameOf(property) === name) return;
-    if (property.type === "ObjectProperty" && property.shorthand) this.set(property, `${name}: ${this.#source.text(property.key)}`);
-    else this.#source.edits.overwrite(start(property.key), end(property.key), name);
-  }
-
-  remove(property: Property | undefined): void {
-    if (property !== undefined) this.#removed.add(property);
+  remove(...options: readonly (Option | undefined)[]): void {
+    for (const option of options) if (option !== undefined) this.#removed.add(option.property);
   }
 
   add(code: string): void {
     this.#added.push(code);
   }
 
-  /** The options that were never taken, and whether another object is spread into this one. */
-  unknown(): { readonly properties: readonly Property[]; readonly hasSpread: boolean } {
-    return {
-      properties: this.#properties.filter((property) => !this.#known.has(nameOf(property) ?? "")),
-      hasSpread: this.#object.properties.some(({ type }) => type === "SpreadElement"),
-    };
+  /** Writes an option in place of the first one that is given, and removes the others. Adds it if none is given. */
+  put(code: string, ...options: readonly (Option | undefined)[]): void {
+    const [first, ...others] = options.filter((option) => option !== undefined);
+    if (first === undefined) this.add(code);
+    else first.set(code);
+    this.remove(...others);
+  }
+
+  /** Leaves all options to do by hand. */
+  handle(message: string): void {
+    this.#source.handle(this.#object, message);
+  }
+
+  /** Reports the options that were never taken. */
+  handleOthers(messageOf: (name: string) => string): void {
+    for (const property of this.#properties) {
+      const name = nameOf(property);
+      if (!this.#known.has(name ?? "")) this.#source.handle(property, messageOf(name ?? this.#source.text(property.key)));
+    }
   }
 
   /** Removes and adds what was said. Called once, when all options are rewritten. */
   finish(): void {
     const { properties } = this.#object;
-    const isRemoved = (property: (typeof properties)[number]) => this.#removed.has(property as Property);
-    const lastKept = properties.reduce((last, property, i) => (isRemoved(property) ? last : i), -1);
+    if (properties.length > this.#properties.length) this.handle("Options that are spread into this object are not rewritten.");
+    const lastKept = properties.reduce((last, property, i) => (this.#removed.has(property) ? last : i), -1);
     for (const [i, property] of properties.entries()) {
       const next = properties[i + 1];
-      if (isRemoved(property) && i < lastKept && next !== undefined) this.#source.edits.remove(start(property), start(next));
+      if (this.#removed.has(property) && i < lastKept && next !== undefined) this.#source.edits.remove(start(property), start(next));
     }
     const last = properties[lastKept];
     const final = properties.at(-1);
     if (last === undefined) {
-      this.#source.edits.overwrite(
-        start(this.#object),
-        end(this.#object),
-        this.#added.length === 0 ? "{}" : `{ ${this.#added.join(", ")} }`,
-      );
+      this.#source.replace(this.#object, this.#added.length === 0 ? "{}" : `{ ${this.#added.join(", ")} }`);
       return;
     }
     if (final !== undefined && final !== last) this.#source.edits.remove(end(last), end(final));
@@ -89,4 +134,9 @@ export function nameOf(property: Property): string | undefined {
   if (property.computed) return undefined;
   if (property.key.type === "Identifier") return property.key.name;
   return property.key.type === "StringLiteral" ? property.key.value : undefined;
+}
+
+/** The value of a property; a method is its own value. */
+export function valueIn(property: Property): Node {
+  return property.type === "ObjectMethod" ? property : bare(property.value);
 }

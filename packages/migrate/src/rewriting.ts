@@ -1,6 +1,6 @@
 import type { Node } from "@babel/types";
 import { bare, entryOf, isFunction, names, walk } from "./nodes.js";
-import { nameOf, Options, type Property } from "./options.js";
+import { type Option, Options } from "./options.js";
 import { type Call, type Import, type Source, start } from "./source.js";
 import { nameFrom } from "./write.js";
 
@@ -89,6 +89,16 @@ export class Rewriting {
     this.needed.set(from, needed.add(name));
   }
 
+  /** Writes the store of a client of Redis in place of an option. */
+  useRedis(option: Option, client: string): void {
+    this.need("redisStore", option.property, "@floodgate/store-redis");
+    option.set(`store: redisStore(${client})`);
+  }
+
+  noteName(node: Node): void {
+    this.source.note(node, 'Give each limit on one Redis a name of its own, for example name: "api".');
+  }
+
   /** Notes that a part of the file no longer needs the imports that it uses. */
   done(node: Node): void {
     walk(node, (inner) => {
@@ -106,8 +116,7 @@ export class Rewriting {
     let object = given && bare(given);
     if (object?.type === "Identifier") {
       const constant = source.constant(object.name);
-      const value = constant && bare(constant.value);
-      if (value?.type === "ObjectExpression" && constant?.uses === 1) object = value;
+      if (constant?.value.type === "ObjectExpression" && constant.uses === 1) object = constant.value;
     }
     if (object?.type === "ObjectExpression") return new Options(source, object);
     source.handle(
@@ -119,12 +128,7 @@ export class Rewriting {
 
   /** Reports the options that were never taken, and writes the others. */
   finish(options: Options, whatTo: Readonly<Record<string, string>>): void {
-    const { properties, hasSpread } = options.unknown();
-    for (const property of properties) {
-      const name = nameOf(property) ?? this.source.text(property.key);
-      this.source.handle(property, `\`${name}\`: ${entryOf(whatTo, name) ?? "Floodgate has no such option. Remove it, or see the page."}`);
-    }
-    if (hasSpread) this.source.handle(options.object, "Options that are spread into this object are not rewritten.");
+    options.handleOthers((name) => `\`${name}\`: ${entryOf(whatTo, name) ?? "Floodgate has no such option. Remove it, or see the page."}`);
     options.finish();
   }
 
@@ -148,13 +152,4 @@ export class Rewriting {
     this.#names.set(wanted, times).set(name, 1);
     return name;
   }
-}
-
-/** The value of an option; a method is its own value. */
-export function valueIn(property: Property): Node {
-  return property.type === "ObjectMethod" ? property : bare(property.value);
-}
-
-export function isFunctionProperty(property: Property): boolean {
-  return isFunction(valueIn(property));
 }

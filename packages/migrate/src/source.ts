@@ -53,8 +53,8 @@ export class Source {
   readonly program: Node;
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
-  readonly #constants = new Map<string, Node>();
-  readonly #functions = new Map<string, FunctionNode>();
+  /** The values of constants that are not exported and have no type of their own, and functions. */
+  readonly #values = new Map<string, Node>();
   /** What declares a name. */
   readonly #declarations = new Map<string, Node[]>();
 
@@ -69,10 +69,10 @@ export class Source {
   #index(node: Node, parent: Node | undefined): void {
     this.#parents.set(node, parent);
     if (node.type === "Identifier" && !isLabel(node, parent)) addTo(this.#uses, node.name, node);
-    if (node.type === "FunctionDeclaration" && node.id) this.#functions.set(node.id.name, node);
+    if (node.type === "FunctionDeclaration" && node.id) this.#values.set(node.id.name, node);
     if (node.type === "VariableDeclaration" && node.kind === "const" && parent?.type !== "ExportNamedDeclaration") {
       for (const { id, init } of node.declarations) {
-        if (id.type === "Identifier" && !id.typeAnnotation && init) this.#constants.set(id.name, init);
+        if (id.type === "Identifier" && !id.typeAnnotation && init) this.#values.set(id.name, bare(init));
       }
     }
     for (const name of patternsOf(node).flatMap(names)) addTo(this.#declarations, name, node);
@@ -118,17 +118,13 @@ export class Source {
       } else if ((node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && isModule(node.source)) {
         this.handle(node, `This passes on exports of ${node.source?.value}. Export what Floodgate has instead.`);
       } else if (node.type === "VariableDeclaration") {
-        const [declarator] = node.declarations;
-        const required = declarator?.init && requiredModule(declarator.init);
-        const others = node.declarations.slice(1).map(({ init }) => init && requiredModule(init)?.module);
-        if (others.some((other) => other && modules.includes(other))) {
-          this.handle(node, "Write const { rateLimit } = require(...) in a statement of its own.");
-          return;
+        for (const { id, init } of node.declarations) {
+          const required = init && requiredModule(init);
+          if (!required || !modules.includes(required.module)) continue;
+          const bindings = node.declarations.length === 1 ? requireBindings(id, required.property) : undefined;
+          if (bindings === undefined) this.handle(node, "Write const { rateLimit } = require(...) in a statement of its own.");
+          else found.push({ node, bindings, isRequire: true, module: required.module });
         }
-        if (declarator === undefined || required === undefined || required === null || !modules.includes(required.module)) return;
-        const bindings = node.declarations.length === 1 ? requireBindings(declarator.id, required.property) : undefined;
-        if (bindings === undefined) this.handle(node, `Write const { rateLimit } = require(...) in a statement of its own.`);
-        else found.push({ node, bindings, isRequire: true, module: required.module });
       } else if (node.type === "ImportExpression" && isModule(node.source)) {
         this.handle(node, "Dynamic imports are not rewritten. Import Floodgate's package here.");
       } else if (node.type === "CallExpression" && parent?.type !== "VariableDeclarator" && parent?.type !== "MemberExpression") {
@@ -178,7 +174,7 @@ export class Source {
 
   /** The initial value of a constant that only this file reads, without a type of its own. */
   constant(name: string): { readonly value: Node; readonly uses: number } | undefined {
-    const value = this.#constants.get(name);
+    const value = this.#values.get(name);
     return value && { value, uses: this.uses(name).length - 1 };
   }
 
@@ -186,10 +182,8 @@ export class Source {
   functionOf(node: Node): FunctionNode | undefined {
     if (isFunction(node)) return node;
     if (node.type !== "Identifier") return undefined;
-    const constant = this.#constants.get(node.name);
-    if (constant === undefined) return this.#functions.get(node.name);
-    const value = bare(constant);
-    return isFunction(value) ? value : undefined;
+    const value = this.#values.get(node.name);
+    return value !== undefined && (isFunction(value) || value.type === "FunctionDeclaration") ? value : undefined;
   }
 
   /** Whether the file declares a name, besides by these statements. */

@@ -43,6 +43,19 @@ app.use(rateLimit({
 `);
   });
 
+  it.each([
+    [
+      "a message that is a method",
+      'rateLimit({ statusCode: 420, message(req, res) { return "slow down"; } })',
+      "1 Write `onLimited: async ",
+    ],
+    ["a window that is a function", "rateLimit({ max: 5, windowMs: () => 1000 })", "1 Write a window with a who"],
+  ])("leaves %s to do by hand", (_, call, message) => {
+    const result = rewritten(head.trim() + call);
+    expect(todo(result)).toEqual([message.slice(0, 26)]);
+    expect(result.calls[0]?.after).toBeUndefined();
+  });
+
   it("leaves a call as it is that it cannot rewrite whole, and the library's function with it", () => {
     const code = `import { rateLimit, type Options } from "express-rate-limit";
 const a: Partial<Options> = {};
