@@ -1,7 +1,7 @@
 import { functionOrNothing } from "@floodgate/core/store";
-import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
+import type { DatabaseDriver, Swap, Swapped, Version } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
-import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import { type Answer, checkClient, keysOf, loadedOf, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** A database of Cloudflare D1. `batch` is one transaction. */
 export interface D1Database<S = unknown> {
@@ -44,10 +44,10 @@ WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
     sweep: `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ?1)`,
   };
 
-  /** Runs statements in one transaction, and returns the rows of the last. */
-  async function ask(...statements: S[]): Promise<readonly unknown[]> {
+  /** Runs statements in one transaction, and returns the rows of each. */
+  async function ask(statements: S[]): Promise<readonly Answer[][]> {
     try {
-      return (await database.batch(statements)).at(-1)?.results ?? [];
+      return (await database.batch(statements)).map(({ results }) => results as Answer[]);
     } catch (error) {
       if (error instanceof Error && error.message.includes("no such table")) throw missingTable(table, d1Migration(options), error);
       throw error;
@@ -56,30 +56,29 @@ WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
 
   const loading = (keys: readonly string[]): S => database.prepare(sql.load).bind(JSON.stringify(keys));
 
-  function loadedOf(keys: readonly string[], answers: readonly unknown[]): Loaded {
-    const rows = new Map((answers as Answer[]).map((answer) => [answer.key, answer]));
-    return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
+  /** Each change has its own condition. */
+  async function swapMany(swaps: readonly Swap[]): Promise<Swapped[]> {
+    const versions: (Version | undefined)[][] = [];
+    const statements = swaps.flatMap(({ changes, valid: { fromMs, untilMs } }) => {
+      const made = changes.map(({ was, value }) => (value === undefined ? was : newVersion()));
+      versions.push(made);
+      const told = changes.map(({ key, was, value, lifeMs }, i) => [key, was ?? null, made[i], value ?? null, lifeMs]);
+      return [database.prepare(sql.swap).bind(JSON.stringify(told), fromMs, untilMs), loading(keysOf(changes))];
+    });
+    const answers = await ask(statements);
+    return swaps.map(({ changes }, i) => {
+      const loaded = loadedOf(keysOf(changes), answers[2 * i + 1] as Answer[]);
+      // No other writing has these versions.
+      return { ...loaded, done: loaded.rows.every((row, at) => row?.version === versions[i]?.[at]) };
+    });
   }
 
   return {
     scope: database,
     waitUntil,
-    load: async (keys) => loadedOf(keys, await ask(loading(keys))),
-    async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
-      const keys = changes.map(({ key }) => key);
-      const versions = changes.map(({ was, value }) => (value === undefined ? was : newVersion()));
-      const told = changes.map(({ key, was, value, lifeMs }, i) => [key, was ?? null, versions[i], value ?? null, lifeMs]);
-      const swapping = database.prepare(sql.swap).bind(JSON.stringify(told), fromMs, untilMs);
-      const loaded = loadedOf(keys, await ask(swapping, loading(keys)));
-      // No other writing has these versions.
-      return { ...loaded, done: loaded.rows.every((row, i) => row?.version === versions[i]) };
-    },
-    sweep: (most) => ask(database.prepare(sql.sweep).bind(most)),
+    load: async (keys) => loadedOf(keys, (await ask([loading(keys)]))[0] as Answer[]),
+    swap: async (changes, valid) => (await swapMany([{ changes, valid }]))[0] as Swapped,
+    swapMany,
+    sweep: (most) => ask([database.prepare(sql.sweep).bind(most)]),
   };
-}
-
-interface Answer extends Row {
-  readonly now: number;
-  /** Null if no key has a row. */
-  readonly key: string | null;
 }

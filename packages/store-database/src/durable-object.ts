@@ -3,7 +3,7 @@ import type { WorkersOptions } from "./d1.js";
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
 import { sqliteMigration } from "./sqlite.js";
 import { type SqliteRows, sqliteRows } from "./sqlite-rows.js";
-import { checkClient } from "./table.js";
+import { checkClient, keysOf } from "./table.js";
 
 /** The state of a Durable Object with SQLite. */
 export interface ObjectState {
@@ -118,9 +118,6 @@ export function durableObjects<Id>(namespace: ObjectNamespace<Id>, options: Dura
     // Stores that place keys differently share no data.
     scope: shardOf === undefined ? namespace : undefined,
     load: (keys): Promise<Loaded> => ask(keys, { keys }),
-    swap(changes, valid) {
-      const keys = changes.map(({ key }) => key);
-      return ask(keys, { changes, valid });
-    },
+    swap: (changes, valid) => ask(keysOf(changes), { changes, valid }),
   };
 }

@@ -1,5 +1,5 @@
-import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import type { Change, DatabaseDriver, Loaded, Swapped, ValidTime } from "./driver.js";
+import { type Answer, checkClient, codeOf, keysOf, loadedOf, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** What runs a prepared statement: a pool of mysql2, or a connection. */
 export interface MysqlExecutor {
@@ -65,10 +65,8 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
     const filled = [...keys];
     while (filled.length < 2 ** Math.ceil(Math.log2(keys.length))) filled.push(keys[0] as string);
     const found = `SELECT id, version, value FROM ${table} WHERE id IN (${filled.map(() => "?").join()}) ORDER BY id${lock}`;
-    const sql = `SELECT ${nowMs} AS now, CONVERT(f.id USING utf8mb4) AS id, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
-    const answers = (await ask(where, sql, filled)) as ({ now: number; id: string } & Row)[];
-    const rows = new Map<string, Row>(answers.map(({ id, version, value }) => [id, { version, value }]));
-    return { nowMs: (answers[0] as { now: number }).now, rows: keys.map((key) => rows.get(key)) };
+    const sql = `SELECT ${nowMs} AS now, CONVERT(f.id USING utf8mb4) AS \`key\`, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
+    return loadedOf(keys, (await ask(where, sql, filled)) as Answer[]);
   }
 
   async function swapOne({ key, was, value, lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
@@ -83,11 +81,7 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
     const connection = await pool.getConnection();
     try {
       await ask(connection, "START TRANSACTION");
-      let { nowMs, rows } = await read(
-        connection,
-        changes.map(({ key }) => key),
-        " FOR UPDATE",
-      );
+      let { nowMs, rows } = await read(connection, keysOf(changes), " FOR UPDATE");
       const done = nowMs >= fromMs && nowMs <= untilMs && changes.every(({ was }, i) => rows[i]?.version === was);
       if (done) {
         const writing = changes.map((change) => ({
@@ -123,21 +117,10 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
       try {
         return await (changes.length === 1 ? swapOne(changes[0] as Change, valid) : swapAll(changes, valid));
       } catch (error) {
-        if (overtaken.has(codeOf(error)))
-          return {
-            ...(await read(
-              pool,
-              changes.map(({ key }) => key),
-            )),
-            done: false,
-          };
-        throw error;
+        if (!overtaken.has(codeOf(error))) throw error;
+        return { ...(await read(pool, keysOf(changes))), done: false };
       }
     },
     sweep: (most) => ask(pool, `DELETE FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ${most}`),
   };
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as { code?: unknown } | undefined)?.code;
 }

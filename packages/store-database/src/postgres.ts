@@ -1,6 +1,6 @@
 import { flag } from "@floodgate/core/store";
-import type { Change, DatabaseDriver, Loaded, Row, Swap, Swapped, ValidTime } from "./driver.js";
-import { checkClient, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import type { Change, DatabaseDriver, Loaded, Swap, Swapped, ValidTime } from "./driver.js";
+import { type Answer, checkClient, codeOf, keysOf, loadedOf, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
 
 /** A client of Postgres: a `Pool` of pg or Neon, PGlite, or your own function around another library. */
 export interface PostgresClient {
@@ -95,14 +95,14 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
 ))`,
   };
 
-  async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<Answer[]> {
+  async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<SwapAnswer[]> {
     const text = sql[name];
     try {
       const statement = { name: `floodgate-3-${name}-${table}`, text, values };
       const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
       const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : answer;
       counts = typeof rowCount === "number";
-      return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as Answer[];
+      return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as SwapAnswer[];
     } catch (error) {
       const code = codeOf(error);
       if (code === noTable) throw missingTable(table, postgresMigration(options), error);
@@ -134,7 +134,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
       changes.map(({ key, was, value, lifeMs }) => ({ key, was, value, lifeMs, swap: i + 1 })),
     );
     changes.sort((one, other) => (one.key < other.key ? -1 : 1));
-    const keys = changes.map(({ key }) => key);
+    const keys = keysOf(changes);
     const versions = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
     const column = (name: "was" | "value" | "lifeMs" | "swap") => changes.map((change) => change[name] ?? null);
     const times = (["fromMs", "untilMs"] as const).map((name) => swaps.map(({ valid }) => valid[name]));
@@ -182,15 +182,10 @@ interface Answers {
   readonly rowCount?: unknown;
 }
 
-/** A row of an answer; `key` is null if no row was found. */
-interface Answer {
-  readonly now: number;
+/** A row of an answer: of a change also the number of its swap if that was not written. */
+interface SwapAnswer extends Answer {
   readonly done?: boolean;
-  /** The number of a swap that was not written. */
   readonly swap?: number | null;
-  readonly key: string | null;
-  readonly version: string;
-  readonly value: string;
 }
 
 /** A client of pg's kind. */
@@ -198,16 +193,7 @@ interface Preparing {
   query(prepared: { readonly name: string; readonly text: string; readonly values: unknown[] }): PromiseLike<Answers>;
 }
 
-function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
-  const rows = new Map<string | null, Row>(answers.map(({ key, version, value }) => [key, { version, value }]));
-  return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
-}
-
 function nothingIfOvertaken(error: unknown): [] {
   if (overtaken.has(codeOf(error))) return [];
   throw error;
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as { code?: unknown } | undefined)?.code;
 }

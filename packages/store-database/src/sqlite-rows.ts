@@ -1,5 +1,5 @@
 import type { Change, DecideAgain, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { newVersion } from "./table.js";
+import { keysOf, newVersion } from "./table.js";
 
 interface Statement {
   all(...values: (string | number | null)[]): unknown[];
@@ -34,7 +34,7 @@ export function sqliteRows(database: { prepare(sql: string): Statement }, table:
 
   function swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime, decideAgain?: DecideAgain): Loaded & Swapped {
     // The clock is read with the lock.
-    const { nowMs, rows } = load(changes.map(({ key }) => key));
+    const { nowMs, rows } = load(keysOf(changes));
     const isSame = changes.every(({ was }, i) => rows[i]?.version === was);
     const writing = isSame ? changes : decideAgain?.({ nowMs, rows });
     if (writing === undefined || nowMs < fromMs || nowMs > untilMs) return { done: false, nowMs, rows };

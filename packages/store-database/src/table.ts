@@ -1,5 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
 import { checkOptions } from "@floodgate/core/store";
+import type { Change, Loaded, Row } from "./driver.js";
 
 export interface TableOptions {
   /** The table, also with its schema: `"limits.floodgate"`. Default `"floodgate"`. */
@@ -45,6 +46,28 @@ export function missingTable(table: string, migration: string, cause: unknown): 
     `The database has no table ${JSON.stringify(table)}. Floodgate never makes it by itself. Run this once:\n\n${migration}`,
     { cause },
   );
+}
+
+/** A row of an answer, with the database's time. */
+export interface Answer extends Row {
+  readonly now: number;
+  /** Null in the only row of an answer, if no key has a row. */
+  readonly key: string | null;
+}
+
+/** What a database answers, in the order of the keys. */
+export function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
+  const rows = new Map(answers.map((answer) => [answer.key, answer]));
+  return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
+}
+
+export function keysOf(changes: readonly Change[]): string[] {
+  return changes.map(({ key }) => key);
+}
+
+/** The code of a database's error. */
+export function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | undefined)?.code;
 }
 
 /** A version that no other writing has: a random number below 2^53. As text, because clients read large numbers as text. */

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createLimiter, fixedWindow } from "@floodgate/core";
 import { createClient } from "@libsql/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseStore } from "../src/index.js";
 import { type LibsqlClient, libsql, libsqlMigration } from "../src/libsql.js";
-import { clientKillCase, raceCases } from "./races.js";
+import { clientKillCase, patienceMs, raceCases } from "./races.js";
 import { suiteOf } from "./suite.js";
 
 const client = createClient({ url: ":memory:" });
@@ -26,15 +28,31 @@ it("changes of one moment share a transaction, and each is written by its own co
     },
   };
   const driver = libsql(counted);
-  const always = { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER };
-  const swapAll = (was: string | undefined) =>
-    Promise.all(
-      Array.from({ length: 50 }, (_, i) => driver.swap([{ key: `shared-${i % 40}`, was, value: `${i}`, lifeMs: 60_000 }], always)),
-    );
-  const swapped = await swapAll(undefined);
+  const valid = { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER };
+  const swaps = Array.from({ length: 50 }, (_, i) => ({
+    changes: [{ key: `shared-${i % 40}`, was: undefined, value: `${i}`, lifeMs: 60_000 }],
+    valid,
+  }));
+  const swapped = (await driver.swapMany?.(swaps)) ?? [];
   expect(swapped.map(({ done }) => done)).toEqual(Array.from({ length: 50 }, (_, i) => i < 40));
   expect(swapped.at(-1)?.rows).toMatchObject([{ value: "9" }]);
   expect(batches).toBe(1);
+});
+
+it("decisions on 50 keys at one moment take two calls: one reads, one writes", async () => {
+  let batches = 0;
+  const counted: LibsqlClient = {
+    batch(statements, mode) {
+      batches++;
+      return client.batch(statements, mode);
+    },
+  };
+  const store = databaseStore(libsql(counted));
+  const policy = fixedWindow({ limit: 1, window: "365d" });
+  const limiter = createLimiter({ name: "many", policy, store, timeoutMs: patienceMs, onStoreError: "deny" });
+  const decisions = await Promise.all(Array.from({ length: 50 }, (_, i) => limiter.consume(`key-${i}`)));
+  expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+  expect(batches).toBe(2);
 });
 
 describe("one libSQL file", () => {
