@@ -14,7 +14,7 @@ import {
 } from "@floodgate/core/rules";
 import { type FirstText, type OriginListener, OriginWatcher, type RulesOrigin, type RulesText, readFirst } from "./origin.js";
 import { readRules } from "./parse.js";
-import { type ParsedRules, parseAsync } from "./parse-async.js";
+import { parseAsync } from "./parse-async.js";
 import { messageOf, objectionsError, objectionsIn } from "./rules-error.js";
 
 export interface LiveOptions {
@@ -124,9 +124,9 @@ export class Live implements LiveRules, OriginListener {
     }
     if (text === this.#refused?.text) return this.refuse(this.#refused.error);
     const refusers = new Map<RuleUser, unknown>();
-    let parsed: ParsedRules;
+    let rules: RuleSet;
     try {
-      parsed = await parseAsync(text, this.name, false);
+      ({ rules } = await parseAsync(text, this.name, false));
     } catch (error) {
       if (this.#watcher.isClosed) return;
       this.#refused = { text, error, by: refusers };
@@ -134,9 +134,9 @@ export class Live implements LiveRules, OriginListener {
       return;
     }
     if (this.#watcher.isClosed) return;
-    const activations = this.#prepare(parsed.rules, refusers);
-    if (refusers.size > 0) return this.#refuseFor(text, refusers, parsed);
-    this.current = parsed.rules;
+    const activations = this.#prepare(rules, refusers);
+    if (refusers.size > 0) return this.#refuseFor(text, refusers);
+    this.current = rules;
     this.version = version;
     this.#text = text;
     this.loadedAtMs = Date.now();
@@ -173,12 +173,15 @@ export class Live implements LiveRules, OriginListener {
   }
 
   /** Refuses a valid text because of the errors of users. */
-  async #refuseFor(text: string, refusers: Map<RuleUser, unknown>, { positionsOf }: ParsedRules): Promise<void> {
+  async #refuseFor(text: string, refusers: Map<RuleUser, unknown>): Promise<void> {
     const errors = [...refusers.values()];
     const objections = objectionsIn(errors);
     const refused = { text, error: errors[0], by: refusers };
     this.#refused = refused;
-    const positions = await positionsOf(objections.map(({ path }) => path));
+    const paths = objections.map(({ path }) => path);
+    // The text is valid. But a second thread may lack the memory that the first one had.
+    const atStart = { positions: paths.map(() => ({ line: 1, column: 1 })) };
+    const { positions } = await parseAsync(text, this.name, false, paths).catch(() => atStart);
     // If all refusing users have left meanwhile, the next poll tries again.
     if (this.#watcher.isClosed || this.#refused !== refused) return;
     refused.error = objectionsError(this.name, objections, positions, errors[0]);

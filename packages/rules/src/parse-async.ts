@@ -2,23 +2,19 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { RuleSet } from "@floodgate/core/rules";
-import { type InvalidText, type ReadRules, readRules } from "./parse.js";
+import { type InvalidText, readRules } from "./parse.js";
 import { type Path, type Position, RulesError, type RulesProblem } from "./rules-error.js";
 
-/** The task of a worker thread: check a text or, with `paths`, find the positions of these paths in a valid one. */
+/** The task of a worker thread: check a text, and find the positions of these paths in it if it is valid. */
 export interface WorkerTask {
   readonly text: string;
-  readonly source: string;
-  readonly paths: readonly Path[] | undefined;
+  readonly paths: readonly Path[];
 }
 
-/** The result of a worker thread. */
-export type WorkerResult = { readonly rules: RuleSet } | { readonly positions: readonly Position[] } | InvalidText;
-
-/** Parsed rules, with the positions of their parts. */
+/** Valid rules, and the positions of the paths that were asked for. */
 export interface ParsedRules {
   readonly rules: RuleSet;
-  positionsOf(paths: readonly Path[]): Promise<readonly Position[]>;
+  readonly positions: readonly Position[];
 }
 
 /** Texts up to this many characters are parsed here. That takes about as long as starting a thread (10 ms). */
@@ -35,29 +31,18 @@ const workerFile = typeof __dirname === "undefined" ? "" : join(__dirname, "..",
  * @param keepsAlive whether parsing keeps the process alive.
  * @throws RulesError with the problems: the first 100 for a long text.
  */
-export async function parseAsync(text: string, source: string, keepsAlive: boolean): Promise<ParsedRules> {
-  const inWorker = async (paths?: readonly Path[]): Promise<WorkerResult | undefined> =>
-    text.length > maxLengthHere && existsSync(workerFile) ? runInWorker({ text, source, paths }, keepsAlive) : undefined;
-  const result = await inWorker();
-  if (result !== undefined && "problems" in result) throw new RulesError(source, result.problems, { more: result.more });
-  const positionsOf = async (paths: readonly Path[], { problemAt }: ReadRules = readRules(text, source)): Promise<readonly Position[]> =>
-    paths.map((path) => problemAt(path, ""));
-  if (result === undefined || !("rules" in result)) {
-    const read = readRules(text, source);
-    return { rules: read.rules, positionsOf: (paths) => positionsOf(paths, read) };
+export async function parseAsync(text: string, source: string, keepsAlive: boolean, paths: readonly Path[] = []): Promise<ParsedRules> {
+  const result = text.length > maxLengthHere && existsSync(workerFile) ? await runInWorker({ text, paths }, keepsAlive) : undefined;
+  if (result === undefined) {
+    const { rules, problemAt } = readRules(text, source);
+    return { rules, positions: paths.map((path) => problemAt(path, "")) };
   }
-  // Positions are only needed if a middleware refuses valid rules. Then the text is parsed again.
-  return {
-    rules: result.rules,
-    positionsOf: async (paths) => {
-      const found = await inWorker(paths);
-      return found !== undefined && "positions" in found ? found.positions : positionsOf(paths);
-    },
-  };
+  if ("problems" in result) throw new RulesError(source, result.problems, { more: result.more });
+  return result;
 }
 
 /** Resolves with undefined if the thread does not start or ends without a result. */
-function runInWorker(task: WorkerTask, keepsAlive: boolean): Promise<WorkerResult | undefined> {
+function runInWorker(task: WorkerTask, keepsAlive: boolean): Promise<ParsedRules | InvalidText | undefined> {
   return new Promise((resolve) => {
     const noResult = (): void => resolve(undefined);
     try {

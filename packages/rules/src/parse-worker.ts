@@ -1,18 +1,16 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { checkText, readRules } from "./parse.js";
-import type { WorkerResult, WorkerTask } from "./parse-async.js";
+import { checkText } from "./parse.js";
+import type { ParsedRules, WorkerTask } from "./parse-async.js";
 import { maxShown } from "./rules-error.js";
-
-/** Runs the task of this worker thread. The result is plain data, which can be posted. */
-function run({ text, source, paths }: WorkerTask): WorkerResult {
-  if (paths !== undefined) {
-    const { problemAt } = readRules(text, source);
-    return { positions: paths.map((path) => problemAt(path, "")) };
-  }
-  const checked = checkText(text, maxShown);
-  return "problems" in checked ? checked : { rules: checked.rules };
-}
 
 // The stacks of these errors are never shown, and capturing thousands takes longer than finding the errors.
 Error.stackTraceLimit = 0;
-parentPort?.postMessage(run(workerData));
+
+const { text, paths } = workerData as WorkerTask;
+const checked = checkText(text, maxShown);
+// Plain data, which can be posted.
+const result =
+  "problems" in checked
+    ? checked
+    : ({ rules: checked.rules, positions: paths.map((path) => checked.problemAt(path, "")) } satisfies ParsedRules);
+parentPort?.postMessage(result);
