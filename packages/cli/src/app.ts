@@ -4,7 +4,7 @@ import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { isAppKey, keyNames } from "./keys.js";
-import { didYouMean } from "./output/format.js";
+import { didYouMean, listOf } from "./output/format.js";
 import { sanitize } from "./output/terminal.js";
 
 /** A request, as the options of `check` describe it. */
@@ -64,7 +64,6 @@ export function noteUnknownPlan(io: Io, plan: string | undefined, rules: readonl
   if (plan === undefined || known.includes(plan)) return;
   const [first, ...others] = rules.map(({ name }) => JSON.stringify(name));
   const subject = others.length === 0 ? `${first} has` : "the rules have";
-  const plans = `Plans: ${known.length === 0 ? "none" : known.join(", ")}.`;
-  const note = `${subject} no plan ${JSON.stringify(plan)}.${didYouMean(plan, known)} ${plans} The rule's own policy is shown, which applies to all other plans.`;
+  const note = `${subject} no plan ${JSON.stringify(plan)}.${didYouMean(plan, known)} Plans: ${listOf(known)}. The rule's own policy is shown, which applies to all other plans.`;
   io.err(`${sanitize(`floodgate: ${note}`)}\n`);
 }

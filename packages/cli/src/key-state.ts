@@ -1,16 +1,9 @@
 import { FloodgateError } from "@floodgate/core";
 import type { Ban, CompiledRule, Granted } from "@floodgate/core/rules";
-import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
+import { type BlockKind, blockOf, type Decision, type Limit } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { timeoutMs } from "./rules-in-force.js";
-
-/** A key that a rule counts, as text, and where. */
-interface CountedKey {
-  readonly rule: CompiledRule<CliRequest>;
-  /** The key as events show it, with a digest instead of a secret. */
-  readonly keyText: string;
-  readonly store: Store;
-}
+import type { Target } from "./target.js";
 
 /** The counts and the ban of a key. */
 export interface KeyState {
@@ -48,7 +41,10 @@ export interface BanState {
  * Reads the state of a key without changing it.
  * @param plan the only plan to read; undefined reads all.
  */
-export async function readKeyState({ rule, store, keyText }: CountedKey, plan: string | undefined): Promise<KeyState> {
+export async function readKeyState(
+  { rule, store, keyText }: Pick<Target, "rule" | "store" | "keyText">,
+  plan: string | undefined,
+): Promise<KeyState> {
   const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
   const rejections = ban && (await peek(ban.rejections));

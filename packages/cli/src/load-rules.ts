@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
-import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
+import { parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
 import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
 import type { JsonOption, NamesOptions } from "./options.js";
@@ -32,16 +32,6 @@ export async function writeText(file: string, text: string, flag: "w" | "wx" = "
   } catch (cause) {
     throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
   }
-}
-
-/**
- * Reads the rules in Redis, and their version.
- * @throws Failure if there are no rules.
- */
-export async function pullText(redis: RulesRedis, key: string): Promise<{ text: string; version: string }> {
-  const found = await pullRules(redis, key);
-  if (found === undefined) throw noRules(key);
-  return found;
 }
 
 export function noRules(key: string): Failure {

@@ -8,8 +8,8 @@ import type { Command } from "commander";
 import { keySecret } from "./app.js";
 import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
-import { collect, ipv6PrefixOption, wholeNumber } from "./options.js";
-import { didYouMean } from "./output/format.js";
+import { collect, ipv6PrefixOption, namedValue, wholeNumber } from "./options.js";
+import { didYouMean, listOf } from "./output/format.js";
 
 /** The options that say how logs are read. */
 export interface ReplayOptions {
@@ -46,32 +46,26 @@ export function replayOptionsOf(options: ReplayOptions, names: AppNames): Simula
   const { format, plan, ip, ipv6Prefix, reorder, maxClients, top } = options;
   const keys = fieldsOf("key", options.key, names.keys);
   const costs = fieldsOf("cost", options.cost, names.costs);
-  const address = withoutQuotes(ip)?.replace(/^\$/, "");
-  return { format, keys, costs, plan: withoutQuotes(plan), address, ipv6Prefix, reorder, maxClients, top, ...keySecret() };
+  const address = ip && withoutQuotes(ip).replace(/^\$/, "");
+  return { format, keys, costs, plan: plan && withoutQuotes(plan), address, ipv6Prefix, reorder, maxClients, top, ...keySecret() };
 }
 
 function fieldsOf(option: string, texts: readonly string[] = [], known: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     texts.map((text) => {
-      const at = text.indexOf("=");
-      if (at <= 0)
-        throw new Failure("usage", `--${option} ${JSON.stringify(text)} has no name and field. Write --${option} 'user=$http_x_user'.`);
-      const name = text.slice(0, at).trim();
-      if (!known.includes(name)) {
-        const list = known.length === 0 ? "none" : [...new Set(known)].join(", ");
-        throw new Failure(
-          "usage",
-          `no rule uses the ${option} ${JSON.stringify(name)}.${didYouMean(name, known)} The app's ${option}s in these rules: ${list}.`,
-        );
-      }
-      return [name, withoutQuotes(text.slice(at + 1).trim()) as string];
+      const [name, field] = namedValue(option, text, "=", "'user=$http_x_user'");
+      if (known.includes(name)) return [name, withoutQuotes(field)];
+      throw new Failure(
+        "usage",
+        `no rule uses the ${option} ${JSON.stringify(name)}.${didYouMean(name, known)} The app's ${option}s in these rules: ${listOf(known)}.`,
+      );
     }),
   );
 }
 
 /** A field in quotes that the shell has left: `user='$http_x_user'` inside of other quotes. */
-function withoutQuotes(field: string | undefined): string | undefined {
-  return field === undefined ? undefined : (/^(['"])(.*)\1$/.exec(field)?.[2] ?? field);
+function withoutQuotes(field: string): string {
+  return /^(['"])(.*)\1$/.exec(field)?.[2] ?? field;
 }
 
 /** A log, and its size if it is a file. */

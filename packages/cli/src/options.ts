@@ -1,5 +1,6 @@
 import { parseDuration } from "@floodgate/core";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { Failure } from "./failure.js";
 
 /** The options that locate Redis, and the rules in it. */
 export interface RedisOptions {
@@ -73,6 +74,16 @@ export function requiredOption(command: Command, flags: string, description: str
       action.error(`error: required option '${flags}' not specified`, { code: "commander.missingMandatoryOptionValue" });
     }
   });
+}
+
+/**
+ * The name and the value of `--key user=42`.
+ * @throws Failure if there is none. The text is not shown, because it may be a secret.
+ */
+export function namedValue(option: string, text: string, separator: string, example: string): [name: string, value: string] {
+  const at = text.indexOf(separator);
+  if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+  throw new Failure("usage", `a --${option} has no name and value. Write --${option} ${example}.`);
 }
 
 /** Collects the values of an option that may be repeated. */

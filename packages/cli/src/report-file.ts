@@ -35,8 +35,3 @@ export async function reportFile(name: string, inputs: readonly string[]): Promi
   await written("", () => rm(temporary, { force: true }));
   return (html) => written(html, () => rename(temporary, path));
 }
-
-/** A command as one would type it in a shell. */
-export function commandText(args: readonly string[]): string {
-  return ["floodgate", ...args].map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`)).join(" ");
-}

@@ -5,8 +5,8 @@ import { appOptions, type CliRequest, cliReader, noteUnknownPlan } from "./app.j
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { clientAddress, isAppKey, keyNames, parseKey } from "./keys.js";
-import { collect, ipv6PrefixOption } from "./options.js";
-import { didYouMean } from "./output/format.js";
+import { collect, ipv6PrefixOption, namedValue } from "./options.js";
+import { didYouMean, listOf } from "./output/format.js";
 
 /** The options of `check` and `why` that describe a request. */
 export interface RequestOptions {
@@ -47,28 +47,19 @@ function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): C
   // Without a prototype, because a header may be called constructor.
   const keys: Record<string, Key> = Object.create(null);
   for (const text of options.key ?? []) {
-    const [name, value] = pair("key", text, "=", "user=42");
-    if (!known.includes(name)) throw new Failure("usage", noSuchKey(name, known));
+    const [name, value] = namedValue("key", text, "=", "user=42");
+    if (!known.includes(name)) {
+      const keys = `The app's keys in these rules: ${listOf(known)}.`;
+      throw new Failure("usage", `no rule counts by ${JSON.stringify(name)}.${didYouMean(name, known)} ${keys}`);
+    }
     keys[name] = parseKey(value);
   }
   const headers: Record<string, string> = Object.create(null);
   for (const text of options.header ?? []) {
-    const [name, value] = pair("header", text, ":", '"x-api-key: abc"');
+    const [name, value] = namedValue("header", text, ":", '"x-api-key: abc"');
     const lower = name.toLowerCase();
     headers[lower] = headers[lower] === undefined ? value : `${headers[lower]}, ${value}`;
   }
   const ip = options.ip === undefined ? undefined : clientAddress(options.ip, options.ipv6Prefix);
   return { method: (parts[1] ?? "GET").toUpperCase(), path: parts[2] as string, headers, ip, route: options.route, keys };
-}
-
-function pair(option: string, text: string, separator: string, example: string): [string, string] {
-  const at = text.indexOf(separator);
-  if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-  // The value is not shown, because it may be a secret.
-  throw new Failure("usage", `a --${option} has no name and value. Write --${option} ${example}.`);
-}
-
-function noSuchKey(name: string, known: readonly string[]): string {
-  const list = known.length === 0 ? "none" : [...new Set(known)].join(", ");
-  return `no rule counts by ${JSON.stringify(name)}.${didYouMean(name, known)} The app's keys in these rules: ${list}.`;
 }

@@ -1,5 +1,4 @@
-import type { Limiter, Store } from "@floodgate/core";
-import { RateLimit } from "@floodgate/core/adapter";
+import type { Store } from "@floodgate/core";
 import { type CompiledRule, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import { pullRules, type RulesRedis } from "@floodgate/rules";
 import { type AnyRedis, redisStore } from "@floodgate/store-redis";
@@ -7,7 +6,7 @@ import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader } from "./app.js";
 import type { Io } from "./io.js";
 import { readText, validRules } from "./load-rules.js";
-import { type JsonOption, matching, type RedisOptions, redisOptions } from "./options.js";
+import { type JsonOption, matching, type NamesOptions, type RedisOptions, redisOptions } from "./options.js";
 
 /** Far longer than a working Redis takes, even a distant one. */
 export const timeoutMs = 5000;
@@ -47,7 +46,7 @@ export async function findRules(io: Io, options: RulesOptions, redis: RulesRedis
   return found && { set: validRules(io, found.text, rulesKey, options), name: rulesKey, version: found.version };
 }
 
-export async function fileRulesOf(io: Io, file: string, options: JsonOption): Promise<LoadedRules> {
+export async function fileRulesOf(io: Io, file: string, options: NamesOptions & JsonOption): Promise<LoadedRules> {
   const { text, name } = await readText(io, file);
   return { set: validRules(io, text, name, options), name };
 }
@@ -57,22 +56,7 @@ export function compileRules(set: RuleSet, options: { plan?: string; ipv6Prefix:
   return new RuleExplainer("floodgate", set, appOptions(set, options), cliReader).all;
 }
 
-/** Rules that are bound to the store that counts them. */
-export interface BoundRules {
-  readonly all: readonly CompiledRule<CliRequest>[];
-  readonly limiters: ReadonlyMap<string, Limiter>;
-  readonly store: Store;
-}
-
 /** The store with the counts, which always asks Redis. */
 export function storeOf(redis: AnyRedis, { prefix }: { prefix: string }): Store {
   return redisStore(redis, { prefix, denyCache: false });
-}
-
-/** Binds rules to the counts in Redis, as the app's middleware does. Call it once for each client of Redis, because it takes the rules' names. */
-export function bindRules(set: RuleSet, redis: AnyRedis, options: { prefix: string; ipv6Prefix: number }): BoundRules {
-  const store = storeOf(redis, options);
-  const rules = { current: set, subscribe: () => () => undefined };
-  const { version } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
-  return { all: compileRules(set, options), limiters: version.limiters, store };
 }

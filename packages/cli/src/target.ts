@@ -1,10 +1,11 @@
 import type { Limiter, LimiterKey, Store } from "@floodgate/core";
+import { RateLimit } from "@floodgate/core/adapter";
 import type { CompiledRule, PlainRule, RuleSet } from "@floodgate/core/rules";
 import { formatDuration } from "@floodgate/core/rules";
 import { parsePolicy } from "@floodgate/simulator";
 import type { Command } from "commander";
 import type { Cluster, Redis } from "ioredis";
-import { type CliRequest, keySecret, noteUnknownPlan } from "./app.js";
+import { appOptions, type CliRequest, cliReader, keySecret, noteUnknownPlan } from "./app.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { readKeyState, undefinedIfForeign } from "./key-state.js";
@@ -13,7 +14,7 @@ import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { withRedis } from "./redis.js";
-import { bindRules, findRules, type RulesOptions, rulesOptions } from "./rules-in-force.js";
+import { compileRules, findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { storedKeys } from "./stored-keys.js";
 
 /** The options of `status` and `reset`. */
@@ -52,10 +53,13 @@ export function withTarget(io: Io, options: TargetOptions, use: (target: Target,
     const set = options.policy === undefined ? await rulesOf(io, options, redis) : limitInCode(options, options.policy);
     const plainRule = set.rules.find(({ name }) => name === options.rule);
     if (plainRule === undefined) throw noSuchRule(options.rule, set, await ifInCode(redis, options));
-    const { all, limiters, store } = bindRules(set, redis, options);
-    const rule = all.find(({ name }) => name === options.rule) as CompiledRule<CliRequest>;
+    const rule = compileRules(set, options).find(({ name }) => name === options.rule) as CompiledRule<CliRequest>;
     noteUnknownPlan(io, options.plan, [plainRule]);
-    const limiter = limiters.get(options.rule) as Limiter;
+    const store = storeOf(redis, options);
+    // As the app's middleware binds the rules to their counts. Once for each client of Redis, because it takes the rules' names.
+    const rules = { current: set, subscribe: () => () => undefined };
+    const { version } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
+    const limiter = version.limiters.get(options.rule) as Limiter;
     const key = countedKey(plainRule, options);
     if (hasSecretKey(plainRule) && keySecret().keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
       io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");

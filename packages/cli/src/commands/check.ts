@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { readText, validRules } from "../load-rules.js";
 import { examples, type JsonOption, type NamesOptions, namesOptions } from "../options.js";
 import { explained, explanationText } from "../output/explanation.js";
 import { validRulesText } from "../output/format.js";
 import { json } from "../output/terminal.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
+import { fileRulesOf } from "../rules-in-force.js";
 
 interface CheckOptions extends NamesOptions, RequestOptions, JsonOption {}
 
@@ -31,8 +31,7 @@ export function addCheck(program: Command, io: Io): void {
 async function check(io: Io, file: string, options: CheckOptions): Promise<void> {
   const { request: line } = options;
   if (line === undefined) refuseRequestOptions(options);
-  const { text, name } = await readText(io, file);
-  const set = validRules(io, text, name, options);
+  const { set, name } = await fileRulesOf(io, file, options);
   const request = line === undefined ? undefined : explained(set, await explain(io, set, options, line));
   if (options.json === true) return io.out(json({ file: name, rules: set.rules.length, problems: [], ...(request && { request }) }));
   const explanation = line === undefined || request === undefined ? "" : `\n${explanationText(io, line, request)}`;

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { FloodgateError } from "@floodgate/core";
 import type { Command as Name, Resolved, Settings, Sources } from "@floodgate/gateway/settings";
 import { RulesError } from "@floodgate/rules";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
+import { interruption } from "../interruption.js";
 import type { Io } from "../io.js";
 import { problemsFailure, readText } from "../load-rules.js";
 import { collect, examples } from "../options.js";
@@ -107,14 +109,18 @@ async function start(io: Io, command: Command, name: Name, settings: Gateway, op
     io.out(settings.printSettings(name, resolved));
     return;
   }
-  const { stopped, ignore } = stopSignal();
+  const { signal, ignore } = interruption();
+  // The rules are read anew by themselves, so SIGHUP means nothing. It must not end the process.
+  const nothing = (): void => undefined;
+  process.on("SIGHUP", nothing);
   try {
     const { serve, gateway } = await import("@floodgate/gateway");
     const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved, error));
-    await stopped;
+    if (!signal.aborted) await once(signal, "abort");
     await running.close();
   } finally {
     ignore();
+    process.off("SIGHUP", nothing);
   }
 }
 
@@ -163,25 +169,6 @@ async function sourcesOf(io: Io, command: Command, name: Name, gateway: Gateway,
   });
   const file = path === undefined || path === "" ? undefined : await readText(io, path);
   return { flags: Object.fromEntries(given), env: process.env, ...(file && { file: { path: file.name, text: file.text } }) };
-}
-
-/** `stopped` resolves at the first signal to stop. The second one ends the process at once, until `ignore` is called. */
-function stopSignal(): { readonly stopped: Promise<void>; readonly ignore: () => void } {
-  let resolve = (): void => undefined;
-  const stopped = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  let isStopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (isStopping) process.exit(signal === "SIGTERM" ? 143 : 130);
-    isStopping = true;
-    resolve();
-  };
-  // The rules are read anew by themselves, so SIGHUP means nothing. It must not end the process.
-  const nothing = (): void => undefined;
-  process.on("SIGHUP", nothing).on("SIGTERM", stop).on("SIGINT", stop);
-  const ignore = (): void => void process.off("SIGHUP", nothing).off("SIGTERM", stop).off("SIGINT", stop);
-  return { stopped, ignore };
 }
 
 /** Adds `migrate`, which says where it is: a package of its own, because it needs a parser that nothing else needs. */

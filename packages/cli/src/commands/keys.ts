@@ -19,22 +19,20 @@ const by = "floodgate CLI";
 
 /** Adds the commands that show and change the state of a key. */
 export function addKeyCommands(program: Command, io: Io): void {
-  const status = program
-    .command("status")
-    .description("Show what a key has used of a limit, when it may continue, and whether it is banned.");
+  const add = (name: string, description: string): Command => targetOptions(program.command(name).description(description));
+  const [byUser, byAddress] = ["--rule posts --key 42", "--rule per-ip --key 2001:db8::1"];
+  const redis = "--redis redis://127.0.0.1:6379";
+
   examples(
-    targetOptions(status),
-    "status --rule posts --key 42 --redis redis://127.0.0.1:6379",
-    "status --rule login --key 203.0.113.9 --key ann --file limits.yaml --redis redis://127.0.0.1:6379",
+    add("status", "Show what a key has used of a limit, when it may continue, and whether it is banned."),
+    `status ${byUser} ${redis}`,
+    `status --rule login --key 203.0.113.9 --key ann --file limits.yaml ${redis}`,
   ).action((options: TargetOptions) => show(io, options));
 
-  const reset = program
-    .command("reset")
-    .description("Delete what a key has used of a limit, under every plan, and lift its ban. Shows the state before and after.");
   examples(
-    targetOptions(reset),
-    "reset --rule posts --key 42 --redis redis://127.0.0.1:6379",
-    "reset --rule per-ip --key 2001:db8::1 --redis redis://127.0.0.1:6379",
+    add("reset", "Delete what a key has used of a limit, under every plan, and lift its ban. Shows the state before and after."),
+    `reset ${byUser} ${redis}`,
+    `reset ${byAddress} ${redis}`,
   ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.reset(key, { by })));
 
   const block = program
@@ -43,18 +41,14 @@ export function addKeyCommands(program: Command, io: Io): void {
       "Reject every request of a key under a rule for a time. A reset does not lift the block. Shows the state before and after.",
     );
   requiredOption(block, "--for <duration>", "how long: 15m, 1h, 7d", durationOption);
-  examples(
-    targetOptions(block),
-    "block --rule posts --key 42 --for 1h --redis redis://127.0.0.1:6379",
-    "block --rule per-ip --key 2001:db8::1 --for 7d --redis redis://127.0.0.1:6379",
-  ).action((options: BlockOptions) => change(io, options, ({ limiter, key }) => limiter.block(key, options.for, { by })));
-
-  const unblock = program
-    .command("unblock")
-    .description("Lift the block and the ban of a key. What the key has used stays. Shows the state before and after.");
-  examples(targetOptions(unblock), "unblock --rule posts --key 42 --redis redis://127.0.0.1:6379").action((options: TargetOptions) =>
-    change(io, options, ({ limiter, key }) => limiter.unblock(key, { by })),
+  examples(targetOptions(block), `block ${byUser} --for 1h ${redis}`, `block ${byAddress} --for 7d ${redis}`).action(
+    (options: BlockOptions) => change(io, options, ({ limiter, key }) => limiter.block(key, options.for, { by })),
   );
+
+  examples(
+    add("unblock", "Lift the block and the ban of a key. What the key has used stays. Shows the state before and after."),
+    `unblock ${byUser} ${redis}`,
+  ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.unblock(key, { by })));
 }
 
 function show(io: Io, options: TargetOptions): Promise<void> {

@@ -3,7 +3,7 @@ import { pullRules, pushRules } from "@floodgate/rules";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { pullText, readText, validRules, writeText } from "../load-rules.js";
+import { noRules, readText, validRules, writeText } from "../load-rules.js";
 import { examples, type JsonOption, matching, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
 import { validRulesText, versionText } from "../output/format.js";
 import { json, sanitizeLines } from "../output/terminal.js";
@@ -67,7 +67,9 @@ export function addPull(program: Command, io: Io): void {
 
 async function pull(io: Io, { output, ...options }: PullOptions): Promise<void> {
   const { rulesKey: key } = options;
-  const { text, version } = await withRedis(options, (redis) => pullText(redis, key));
+  const found = await withRedis(options, (redis) => pullRules(redis, key));
+  if (found === undefined) throw noRules(key);
+  const { text, version } = found;
   if (output !== undefined) await writeText(output, text);
   if (options.json === true) return io.out(json({ key, version, ...(output === undefined ? { text } : { file: output }) }));
   if (output === undefined) io.out(io.isTerminal ? sanitizeLines(text) : text);

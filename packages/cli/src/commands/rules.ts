@@ -11,8 +11,8 @@ import { withRedis } from "../redis.js";
 import { fileRulesOf, findRules, type LoadedRules, type RulesOptions, rulesOptions } from "../rules-in-force.js";
 import { limitName, storedKeys } from "../stored-keys.js";
 
-/** How many keys are looked at to find the limits that are defined in code. */
-const mostKeys = 10_000;
+/** Maximum number of keys looked at to find the limits that are defined in code. */
+const maxKeys = 10_000;
 
 /** Limits that have counts in Redis, and no rule of their name. */
 interface LimitsInCode {
@@ -52,7 +52,7 @@ async function rules(io: Io, options: RulesOptions): Promise<void> {
 
 async function limitsInCode(redis: Redis | Cluster, prefix: string, loaded: LoadedRules | undefined): Promise<LimitsInCode> {
   const ofRules = new Set(loaded?.set.rules.map(({ name }) => name));
-  const { keys, more } = await storedKeys(redis, prefix, mostKeys);
+  const { keys, more } = await storedKeys(redis, prefix, maxKeys);
   const counts = new Map<string, Set<string>>();
   for (const stored of keys) {
     const name = limitName(stored.name);
@@ -81,7 +81,7 @@ function print(io: Io, options: RulesOptions, loaded: LoadedRules | undefined, f
   if (found === undefined || found.limits.length === 0) return;
   const rows = found.limits.map(({ name, keys }) => [name, keys.toLocaleString("en")]);
   io.out(`\n${paint(io, "bold", "Limits that an app defines in its code")}\n${table(io, ["limit", "keys"], rows)}`);
-  if (found.more) io.out(`  Only the first ${mostKeys.toLocaleString("en")} keys in Redis were looked at: there may be more.\n`);
+  if (found.more) io.out(`  Only the first ${maxKeys.toLocaleString("en")} keys in Redis were looked at: there may be more.\n`);
 }
 
 function headingOf({ rulesKey }: RulesOptions, loaded: LoadedRules | undefined): string {

@@ -25,12 +25,12 @@ import {
 import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
-import { readText, validRules } from "../load-rules.js";
 import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
 import { examples, matching, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
-import { json, sanitize, sanitizeLines } from "../output/terminal.js";
-import { commandText, reportFile } from "../report-file.js";
+import { json, sanitize, sanitizeLines, shellWord } from "../output/terminal.js";
+import { reportFile } from "../report-file.js";
+import { fileRulesOf } from "../rules-in-force.js";
 import { followLogs } from "./follow.js";
 
 interface SimulateOptions extends ReplayOptions {
@@ -83,12 +83,13 @@ export function addSimulate(program: Command, io: Io): void {
     "simulate access.log --rules limits.yaml --follow",
     "simulate access.log.*.gz --suggest --touch 0.1% > limits.yaml",
     "simulate access.log --rules limits.yaml --format '$remote_addr [$time_local] \"$request\" \"$http_x_user\"' --key 'user=$http_x_user'",
-  ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options, commandText(rawArgsOf(program))));
+  ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options, commandText(program)));
 }
 
-/** The arguments as they were given. */
-function rawArgsOf(program: Command): readonly string[] {
-  return (program as Command & { readonly rawArgs?: readonly string[] }).rawArgs ?? ["simulate"];
+/** The command as it was given. */
+function commandText(program: Command): string {
+  const { rawArgs = ["simulate"] } = program as Command & { readonly rawArgs?: readonly string[] };
+  return ["floodgate", ...rawArgs].map(shellWord).join(" ");
 }
 
 /** What is printed. */
@@ -141,8 +142,7 @@ async function followRules(io: Io, logs: readonly string[], options: SimulateOpt
     );
   }
   const sources = await logSources(io, logs);
-  const { text, name } = await readText(io, options.rules);
-  const set = validRules(io, text, name, options);
+  const { set } = await fileRulesOf(io, options.rules, options);
   const own = replayOptionsOf(options, appNames(set));
   const live = { everyMs: parseDuration(options.every ?? "10s"), json: options.json === true };
   const log = await followLogs(io, sources, set, own, live);
@@ -170,8 +170,7 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
   const withPasses = (own: number, work: (onProgress: OnProgress | undefined) => Promise<Report>): Promise<Report> =>
     withProgress(io, all, hasPage(options) ? own + 2 : own, work);
   if (rules !== undefined) {
-    const { text, name } = await readText(io, rules);
-    const set = validRules(io, text, name, options);
+    const { set } = await fileRulesOf(io, rules, options);
     const replay = { ...replayOptionsOf(options, appNames(set)), grid };
     return withPasses(1, async (onProgress) => {
       const own = { ...replay, onProgress };

@@ -4,9 +4,9 @@ import { sanitize } from "./terminal.js";
 
 export { waitText } from "@floodgate/core/rules";
 
-/** `1 rule`, `2 rules`. */
+/** `1 rule`, `2,000 rules`. */
 export function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+  return `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 }
 
 /** The text for rules without problems. */
@@ -17,6 +17,11 @@ export function validRulesText(name: string, rules: readonly unknown[]): string 
 /** The text for the version of the rules in Redis. */
 export function versionText(rulesKey: string, version: string): string {
   return `${sanitize(rulesKey)}: version ${sanitize(version)}\n`;
+}
+
+/** Known words, for an error. */
+export function listOf(known: readonly string[]): string {
+  return known.length === 0 ? "none" : [...new Set(known)].join(", ");
 }
 
 /** Suggests the most similar known word, if there is one. */

@@ -15,3 +15,8 @@ export function json(value: unknown): string {
 function escaped(character: string): string {
   return Array.from({ length: character.length }, (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, "0")}`).join("");
 }
+
+/** A word as one would type it in a shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,11 +1,11 @@
 import { type Io, paint } from "../io.js";
 import type { Look, SeenKey } from "../look.js";
-import { localTime, waitText } from "./format.js";
+import { count, localTime, waitText } from "./format.js";
 import { table } from "./table.js";
 
 /** The limits, and the first `rows` keys. */
 export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: number): string {
-  const total = `${keys.length.toLocaleString("en")} ${keys.length === 1 ? "key" : "keys"}`;
+  const total = count(keys.length, "key");
   const counted = more ? `the first ${total} in Redis were looked at (--sample)` : `${total} in Redis`;
   const summaries = limits.map(({ name, inCode, keys, limited, blocked }) => [
     nameText(name, inCode),
@@ -27,7 +27,7 @@ export function keysText(io: Io, keys: readonly SeenKey[]): string {
     nameText(key.name, key.inCode),
     key.key,
     key.state === "unknown" ? "?" : key.state,
-    countText(key),
+    usedText(key),
     waitUntilText(key),
   ]);
   return table(io, ["limit", "key", "state", "used", "next allowed"], rows);
@@ -37,7 +37,7 @@ function nameText(name: string, inCode: boolean): string {
   return inCode ? `${name} (in code)` : name;
 }
 
-function countText({ count }: SeenKey): string {
+function usedText({ count }: SeenKey): string {
   return count === undefined ? "?" : `${count.used} of ${count.limit}`;
 }
 
@@ -47,12 +47,16 @@ function waitUntilText({ retryAfterMs, state }: SeenKey): string {
   return retryAfterMs === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(retryAfterMs)}`;
 }
 
+export function seenKeyJson({ count, ...key }: SeenKey): object {
+  return { ...key, used: count?.used ?? null, limit: count?.limit ?? null };
+}
+
 /** One look for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
 export function lookJson({ atMs, limits, keys, more }: Look, rows: number): object {
   return {
     atMs,
     limits,
-    keys: keys.slice(0, rows).map(({ count, ...key }) => ({ ...key, used: count?.used ?? null, limit: count?.limit ?? null })),
+    keys: keys.slice(0, rows).map(seenKeyJson),
     /** How many keys were seen and are not in `keys`. */
     keysLeftOut: Math.max(0, keys.length - rows),
     more,

@@ -3,8 +3,8 @@ import { type Io, paint } from "../io.js";
 import type { SeenKey } from "../look.js";
 import { localTime, policyText, waitText } from "./format.js";
 import { table } from "./table.js";
-import { sanitize } from "./terminal.js";
-import { keysText } from "./top.js";
+import { sanitize, shellWord } from "./terminal.js";
+import { keysText, seenKeyJson } from "./top.js";
 
 export function reasonsText(io: Io, request: string, reasons: readonly Reason[]): string {
   const counted = reasons.filter(isCounted);
@@ -62,13 +62,13 @@ function factsOf({ state, blocked, ban, grant }: SeenKey): string[] {
 
 /** The commands that change what is said of a key. */
 function commandsFor({ name, key, state, inCode, blocked, grant, plans = [] }: SeenKey): string[] {
-  const of = `--rule ${quoted(name)} ${keyOptions(key)}${inCode ? " --policy '<its policy>'" : ""}`;
+  const of = `--rule ${shellWord(name)} ${keyOptions(key)}${inCode ? " --policy '<its policy>'" : ""}`;
   const isShort = state === "limited" || state === "some plans";
   const [plan] = plans.filter((other) => other !== grant?.plan);
   return [
     ...(blocked === undefined ? [] : [`floodgate unblock ${of}`]),
     ...(isShort ? [`floodgate reset ${of}`] : []),
-    ...(isShort && plan !== undefined ? [`floodgate grant ${of} --plan ${quoted(plan)} --for 30d`] : []),
+    ...(isShort && plan !== undefined ? [`floodgate grant ${of} --plan ${shellWord(plan)} --for 30d`] : []),
     ...(grant === undefined ? [] : [`floodgate revoke ${of}`]),
   ];
 }
@@ -76,15 +76,12 @@ function commandsFor({ name, key, state, inCode, blocked, grant, plans = [] }: S
 /** A key's text as the options that name it. */
 function keyOptions(text: string): string {
   const [, address] = /^missing-key-ip:(.*)$/.exec(text) ?? [];
-  if (address !== undefined) return `--ip ${quoted(address)}`;
+  if (address !== undefined) return `--ip ${shellWord(address)}`;
   const parts = [decodeKey(text) ?? text].flat() as unknown[];
-  return parts.map((part) => `--key ${quoted(String(part))}`).join(" ");
+  return parts.map((part) => `--key ${shellWord(String(part))}`).join(" ");
 }
-
-/** For a shell. */
-const quoted = (text: string): string => (/^[\w.:@/%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** For `--json`: durations in milliseconds. */
 export function keyReasonsJson(keys: readonly SeenKey[]): object {
-  return { keys: keys.map(({ count, ...key }) => ({ ...key, used: count?.used ?? null, limit: count?.limit ?? null })) };
+  return { keys: keys.map(seenKeyJson) };
 }
