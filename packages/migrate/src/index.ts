@@ -1,2 +1,1 @@
-export { type Library, libraries } from "./libraries.js";
-export { type MigratedCall, type Migration, migrate, type Remark } from "./migrate.js";
+export { type Library, libraries, type MigratedCall, type Migration, migrate, type Remark } from "./migrate.js";

@@ -5,9 +5,9 @@ export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-/** Whether a node, or one in it, is so. */
-export function some(node: Node, is: (node: Node) => boolean): boolean {
-  return is(node) || children(node).some((child) => some(child, is));
+/** Whether a node, or one inside it, passes a test. */
+export function some(node: Node, test: (node: Node) => boolean): boolean {
+  return test(node) || children(node).some((child) => some(child, test));
 }
 
 /** Visits a node and all nodes in it, parents first. */

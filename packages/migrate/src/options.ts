@@ -107,7 +107,7 @@ export class Options {
     }
   }
 
-  /** Removes and adds what was said. Called once, when all options are rewritten. */
+  /** Applies the removals and additions. Call it once, when all options are rewritten. */
   finish(): void {
     const { properties } = this.#object;
     if (properties.length > this.#properties.length) this.handle("Options that are spread into this object are not rewritten.");

@@ -3,8 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { parseArgs, stripVTControlCharacters, styleText } from "node:util";
 import { glob, isDynamicPattern } from "tinyglobby";
-import { type Library, libraries, limiters } from "./libraries.js";
-import { type Migration, migrate, type Remark } from "./migrate.js";
+import { type Library, libraries, limiters, type Migration, migrate, type Remark } from "./migrate.js";
 
 /** Where the command writes. */
 export interface Output {
@@ -36,7 +35,7 @@ Examples:
 Exit codes: 0 nothing is left to do, 1 something is left to do by hand, 64 invalid arguments.
 `;
 
-/** A mistake of who called the command. */
+/** A mistake in the arguments. */
 class UsageError extends Error {}
 
 interface Migrated extends Migration {
@@ -47,7 +46,7 @@ interface Migrated extends Migration {
 /** Runs the command. @returns its exit code. */
 export async function run(args: readonly string[], output: Output): Promise<number> {
   try {
-    const { values, positionals } = arguments_(args);
+    const { values, positionals } = parsedArguments(args);
     const [name, ...patterns] = positionals;
     if (values.help === true || name === undefined) {
       output.out(help);
@@ -64,7 +63,7 @@ export async function run(args: readonly string[], output: Output): Promise<numb
   }
 }
 
-function arguments_(args: readonly string[]) {
+function parsedArguments(args: readonly string[]) {
   try {
     const options = { write: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean", short: "h" } } as const;
     return parseArgs({ args: [...args], options, allowPositionals: true });
@@ -73,7 +72,7 @@ function arguments_(args: readonly string[]) {
   }
 }
 
-/** What a glob leaves out. */
+/** Files that a glob leaves out. */
 const ignored = /(^|[\\/])(node_modules|dist)[\\/]|\.d\.[cm]?ts$/;
 
 async function filesOf(patterns: readonly string[]): Promise<string[]> {
@@ -175,7 +174,7 @@ function pageOf(library: Library): string {
   return `node_modules/@floodgate/core/docs/migrating/from-${library.replace("@", "").replace("/", "-")}.md`;
 }
 
-/** Without what a terminal would obey. */
+/** Removes control characters, which a terminal would act on. */
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed
   return stripVTControlCharacters(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
