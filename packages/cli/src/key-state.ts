@@ -1,9 +1,16 @@
 import { FloodgateError } from "@floodgate/core";
 import type { Ban, CompiledRule, Granted } from "@floodgate/core/rules";
-import { type BlockKind, blockOf, type Decision, type Limit } from "@floodgate/core/store";
+import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { timeoutMs } from "./rules-in-force.js";
-import type { Target } from "./target.js";
+
+/** A key that a rule counts, as text, and where. */
+interface CountedKey {
+  readonly rule: CompiledRule<CliRequest>;
+  /** The key as events show it, with a digest instead of a secret. */
+  readonly keyText: string;
+  readonly store: Store;
+}
 
 /** The counts and the ban of a key. */
 export interface KeyState {
@@ -12,7 +19,8 @@ export interface KeyState {
   readonly plans: readonly PlanState[];
   /** The block or the ban of the key, whichever lasts longer, and the time left. */
   readonly blocked: { readonly kind: BlockKind; readonly leftMs: number } | undefined;
-  readonly ban: BanState | undefined;
+  /** The ban of the rule, if it has one, and how many rejections count towards it. */
+  readonly ban: { readonly ban: Ban; readonly rejections: number } | undefined;
   /** The plan that the key has for a time. */
   readonly grant: Granted | undefined;
 }
@@ -31,20 +39,11 @@ export interface PlanState {
   readonly decision: Decision;
 }
 
-export interface BanState {
-  readonly ban: Ban;
-  /** How many rejections count towards a ban. */
-  readonly rejections: number;
-}
-
 /**
  * Reads the state of a key without changing it.
  * @param plan the only plan to read; undefined reads all.
  */
-export async function readKeyState(
-  { rule, store, keyText }: Pick<Target, "rule" | "store" | "keyText">,
-  plan: string | undefined,
-): Promise<KeyState> {
+export async function readKeyState({ rule, store, keyText }: CountedKey, plan: string | undefined): Promise<KeyState> {
   const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
   const rejections = ban && (await peek(ban.rejections));
@@ -54,11 +53,7 @@ export async function readKeyState(
     const block = blockOf(decision);
     const { unblocked, nowMs } = block ?? { unblocked: decision, nowMs: 0 };
     if (decision.blocked !== undefined) blocked = { kind: decision.blocked.kind, leftMs: decision.blocked.untilMs - nowMs };
-    return {
-      plan: name,
-      used: unblocked.limit - unblocked.remaining,
-      decision,
-    };
+    return { plan: name, used: unblocked.limit - unblocked.remaining, decision };
   });
   const states = await Promise.all(plans);
   return {

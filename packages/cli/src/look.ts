@@ -4,7 +4,7 @@ import { createLimit } from "@floodgate/core/store";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
-import { type BanState, countingPlans, type KeyState, readKeyState, undefinedIfForeign } from "./key-state.js";
+import { countingPlans, type KeyState, readKeyState, undefinedIfForeign } from "./key-state.js";
 import { compileRules, findRules, type RulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { limitName, storedKeys } from "./stored-keys.js";
 
@@ -48,13 +48,13 @@ export interface SeenKey {
   /** Under the rule's own policy. Undefined for a limit in code. */
   readonly count: { readonly used: number; readonly limit: number } | undefined;
   /** The block or ban, if the key has one. */
-  readonly blocked?: { readonly kind: "block" | "ban"; readonly leftMs: number };
+  readonly blocked?: KeyState["blocked"];
   /** The rejections that count towards a ban, if the rule bans. */
-  readonly ban?: { readonly rejections: number; readonly of: number; readonly withinMs: number };
+  readonly ban?: { readonly rejections: number; readonly of: number; readonly withinMs: number } | undefined;
   /** The plan that the key has for a time, and until when. */
-  readonly grant?: { readonly plan: string; readonly untilMs: number };
+  readonly grant?: { readonly plan: string; readonly untilMs: number } | undefined;
   /** The rule's plans. */
-  readonly plans?: readonly string[];
+  readonly plans?: readonly string[] | undefined;
   /** The wait until the next request of cost 1 passes, under the plan that has to wait longest. 0 if it is not known. */
   readonly retryAfterMs: number;
 }
@@ -96,8 +96,16 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   // A foreign value under one key must not hide the others.
   const state = await readKeyState({ rule, store, keyText: key }, undefined).catch(undefinedIfForeign);
   if (state === undefined) return { name: rule.name, inCode: false, key, state: "open", count: undefined, retryAfterMs: 0 };
-  const common = { name: rule.name, inCode: false, key, ...factsOf(rule, state) };
-  const { blocked } = state;
+  const { blocked, ban, grant } = state;
+  const common = {
+    name: rule.name,
+    inCode: false,
+    key,
+    blocked,
+    ban: ban && { rejections: ban.rejections, of: ban.ban.rejections.policy.quota, withinMs: ban.ban.rejections.policy.spanMs },
+    grant: grant && { plan: grant.plan, untilMs: grant.untilMs },
+    plans: rule.plans && [...rule.plans.keys()],
+  };
   const plans = countingPlans(state);
   const waits = plans.map(({ decision }) => decision.retryAfterMs);
   const limited = plans.filter(({ decision }) => !decision.allowed).length;
@@ -112,30 +120,12 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   };
 }
 
-function factsOf(
-  { plans }: CompiledRule<CliRequest>,
-  { blocked, ban, grant }: KeyState,
-): Pick<SeenKey, "blocked" | "ban" | "grant" | "plans"> {
-  return {
-    ...(blocked !== undefined && { blocked }),
-    ...(ban !== undefined && { ban: banOf(ban) }),
-    ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
-    ...(plans !== undefined && { plans: [...plans.keys()] }),
-  };
-}
-
-function banOf({ ban, rejections }: BanState): NonNullable<SeenKey["ban"]> {
-  const { quota, spanMs } = ban.rejections.policy;
-  return { rejections, of: quota, withinMs: spanMs };
-}
-
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {
   const decision = await Promise.resolve(store.peek(createLimit(name, anyPolicy), key, timeoutMs)).catch(undefinedIfForeign);
-  const blocked = decision?.blocked;
-  const state = blocked === undefined ? "unknown" : "blocked";
-  const leftMs = decision?.retryAfterMs ?? 0;
-  const base = { name, inCode: true, key, state, count: undefined } as const;
-  return blocked === undefined ? { ...base, retryAfterMs: 0 } : { ...base, blocked: { kind: blocked.kind, leftMs }, retryAfterMs: leftMs };
+  const base = { name, inCode: true, key, count: undefined };
+  if (decision?.blocked === undefined) return { ...base, state: "unknown", retryAfterMs: 0 };
+  const leftMs = decision.retryAfterMs;
+  return { ...base, state: "blocked", blocked: { kind: decision.blocked.kind, leftMs }, retryAfterMs: leftMs };
 }
 
 /** The policy of a limit in code is not known here. Its blocks are the same under every policy. */

@@ -31,16 +31,19 @@ export interface Framework {
   readonly isForCalls?: true;
 }
 
-const middleware = (name: string): Pick<Framework, "name" | "packages" | "imports" | "use"> => ({
+const ofRequest = (name: string): string => `(req) => req.${name}?.id`;
+
+const middleware = (name: string): Omit<Framework, "title"> => ({
   name,
   packages: `@floodgate/${name}`,
   imports: [["rateLimit", `@floodgate/${name}`]],
   use: (options) => [`app.use(rateLimit({ ${options} }));`],
+  key: ofRequest,
 });
 
 /** In the order in which `init` offers them. */
 export const frameworks: readonly Framework[] = [
-  { ...middleware("express"), title: "Express", key: (name) => `(req) => req.${name}?.id` },
+  { ...middleware("express"), title: "Express" },
   { ...middleware("koa"), title: "Koa", key: (name) => `(ctx) => ctx.state.${name}?.id` },
   { ...middleware("hono"), title: "Hono", key: (name) => `(c) => c.get("${name}")?.id` },
   {
@@ -84,7 +87,6 @@ export const frameworks: readonly Framework[] = [
       "// With connect, polka or restana: app.use(limit);",
       'server.on("request", (req, res) => limit(req, res, (error) => (error ? res.writeHead(500).end() : serve(req, res))));',
     ],
-    key: (name) => `(req) => req.${name}?.id`,
   },
   {
     name: "calls",
@@ -163,7 +165,7 @@ export interface ChosenRule {
 /** A rules file of this name, with comments that say what to do next. */
 export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: boolean, framework: Framework | undefined): string {
   const appKeys = [...new Set(rules.flatMap(({ preset }) => preset.appKey ?? []))];
-  const key = framework?.key ?? ((name) => `(req) => req.${name}?.id`);
+  const key = framework?.key ?? ofRequest;
   const keys = appKeys.map((name) => `${name}: ${key(name)}`).join(", ");
   const load = `rules: await fileRules(${JSON.stringify(file)})${keys === "" ? "" : `, keys: { ${keys} }`}`;
   const heading = [

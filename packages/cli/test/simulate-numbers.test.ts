@@ -67,8 +67,15 @@ it.each([
   [["--suggest", "--by", "user", "--key", "usr=$x"], 'Did you mean "user"?'],
   [["--suggest", "--by", "user"], "Write --key user=<field>."],
   [["--compare", "10 per minute"], "is neither a rate"],
+  [["--suggest", "--window", "999999999d"], "It must be a duration"],
+  [["--rules", access, "--follow", "--every", "999999999d"], "It must be a duration"],
 ] as const)("refuses %j", async (args, message) => {
   const { code, err } = await floodgate(["simulate", access, ...args]);
   expect(code).not.toBe(0);
   expect(err).toContain(message);
+});
+
+it("does not repeat a --key without a name, which may be a secret", async () => {
+  const { code, err } = await floodgate(["simulate", access, "--suggest", "--by", "user", "--key", "sk_live_4eC39"]);
+  expect({ code, err }).toEqual({ code: 64, err: "floodgate: a --key has no name and value. Write --key 'user=$http_x_user'.\n" });
 });

@@ -1,4 +1,4 @@
-import { parseDuration } from "@floodgate/core";
+import { type Duration, parseDuration } from "@floodgate/core";
 import { isBuiltInKey } from "@floodgate/core/rules";
 import {
   appNames,
@@ -26,7 +26,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
-import { examples, matching, wholeNumber } from "../options.js";
+import { durationOption, examples, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines, shellWord } from "../output/terminal.js";
 import { reportFile } from "../report-file.js";
@@ -44,7 +44,7 @@ interface SimulateOptions extends ReplayOptions {
   readonly html?: string;
   readonly grid?: number;
   readonly follow?: true;
-  readonly every?: string;
+  readonly every?: Duration;
   readonly json?: true;
 }
 
@@ -61,7 +61,7 @@ export function addSimulate(program: Command, io: Io): void {
     .option(
       "--window <duration>",
       "with --suggest: the window of the limits (default: 1m); with --compare: the window to measure",
-      duration,
+      durationOption,
     )
     .option("--by <key>", "with --compare or --suggest: what to count by, as a rule's key (default: ip)")
     .option("--match <request>", 'with --compare or --suggest: the requests that count: "POST /login", "/posts/*"');
@@ -73,7 +73,7 @@ export function addSimulate(program: Command, io: Io): void {
       wholeNumber(0, 99),
     )
     .option("--follow", "with --rules: go on with what is written to the logs, until SIGINT or SIGTERM")
-    .option("--every <duration>", "with --follow: how often a line is printed, unless on a terminal (default: 10s)", duration)
+    .option("--every <duration>", "with --follow: how often a line is printed, unless on a terminal (default: 10s)", durationOption)
     .option("--json", "print JSON");
   examples(
     command,
@@ -240,8 +240,6 @@ function print(io: Io, { json: asJson }: { readonly json?: true }, report: objec
   io.out(text);
   for (const note of notes) io.err(sanitizeLines(`floodgate: ${note.replace(/[\r\n]+/g, " ")}\n`));
 }
-
-const duration = matching(/^0*[1-9]\d{0,8}(ms|s|m|h|d)$/, "It must be a duration such as 1s, 1m or 1h.");
 
 /** `0.1%`, or `0.001`. */
 function share(text: string): number {
