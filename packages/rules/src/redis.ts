@@ -35,8 +35,8 @@ export async function redisRules(redis: RulesRedis, key: string, options: LiveOp
   return Object.assign(rules, { grant });
 }
 
-/** How often a grant is written again, because somebody else has pushed meanwhile. */
-const mostConflicts = 5;
+/** Maximum number of retries of a grant because somebody else has pushed. */
+const maxConflicts = 5;
 
 /**
  * Gives a key of a rule another plan until a time, or ends its grant, in the rules under a Redis key. All processes that follow the key load
@@ -54,7 +54,7 @@ export async function grantPlan(redis: RulesRedis, key: string, change: GrantCha
       return await pushRules(redis, key, withGrant(found.text, change), { ifVersion: found.version });
     } catch (error) {
       const isConflict = error instanceof FloodgateError && error.code === "FLOODGATE_RULES_CONFLICT";
-      if (!isConflict || conflicts === mostConflicts) throw error;
+      if (!isConflict || conflicts === maxConflicts) throw error;
     }
   }
 }

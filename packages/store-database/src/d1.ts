@@ -33,7 +33,7 @@ export function d1<S>(database: D1Database<S>, options: TableOptions & WorkersOp
   const { waitUntil } = options;
   functionOrNothing("d1", "waitUntil", waitUntil, "waitUntil");
   const sql = {
-    // The time is in a row of its own, so that it is told if no key has a row.
+    // The time has a row of its own, so it is returned even if no key has a row.
     load: `SELECT ${nowMs} AS now, f.key, f.version, f.value FROM (SELECT 1) LEFT JOIN ${table} f ON f.key IN (SELECT value FROM json_each(?1))`,
     // Each change is [key, was, version, value, life].
     swap: `INSERT OR REPLACE INTO ${table} (key, version, value, ends_ms)
@@ -62,13 +62,13 @@ WHERE c.value ->> 3 IS NOT NULL AND ${nowMs} BETWEEN ?2 AND ?3 AND NOT EXISTS (
     const statements = swaps.flatMap(({ changes, valid: { fromMs, untilMs } }) => {
       const made = changes.map(({ was, value }) => (value === undefined ? was : newVersion()));
       versions.push(made);
-      const told = changes.map(({ key, was, value, lifeMs }, i) => [key, was ?? null, made[i], value ?? null, lifeMs]);
-      return [database.prepare(sql.swap).bind(JSON.stringify(told), fromMs, untilMs), loading(keysOf(changes))];
+      const rows = changes.map(({ key, was, value, lifeMs }, i) => [key, was ?? null, made[i], value ?? null, lifeMs]);
+      return [database.prepare(sql.swap).bind(JSON.stringify(rows), fromMs, untilMs), loading(keysOf(changes))];
     });
     const answers = await ask(statements);
     return swaps.map(({ changes }, i) => {
       const loaded = loadedOf(keysOf(changes), answers[2 * i + 1] as Answer[]);
-      // No other writing has these versions.
+      // No other write has these versions.
       return { ...loaded, done: loaded.rows.every((row, at) => row?.version === versions[i]?.[at]) };
     });
   }

@@ -184,7 +184,7 @@ class DatabaseStore implements Store<"async"> {
 
   /**
    * The decisions if the database is certain to reject: usage only grows, unless a key is reset or refunded. Held units may
-   * come back at any moment, and a log that counts rejected requests must be told of each.
+   * come back at any moment, and a log that counts rejected requests must store each of them.
    */
   #knownRejection(checks: readonly Check[]): Decision[] | undefined {
     const known = this.#queue.recent(checks, this.#denyMs);

@@ -30,8 +30,8 @@ const longestLifeMs = 1e15;
 type First = readonly [parts: number, text: string];
 
 /**
- * A driver for Deno KV: `databaseStore(denoKv(await Deno.openKv()))`. A change is one atomic operation. Deno KV tells no time, so the clock of
- * each process decides. Rows are below the key `["floodgate"]`.
+ * A driver for Deno KV: `databaseStore(denoKv(await Deno.openKv()))`. A change is one atomic operation. Deno KV has no clock to ask, so the
+ * clock of each process decides. Rows are below the key `["floodgate"]`.
  */
 export function denoKv(kv: KvDatabase): DatabaseDriver {
   const firstOf = (key: string): KvKey => ["floodgate", key, 0];

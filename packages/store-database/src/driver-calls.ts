@@ -2,10 +2,10 @@ import { activeListener, ServerClock, workEndsWithRequest } from "@floodgate/cor
 import type { DatabaseDriver, DecideAgain, Loaded, Promised, Swap, Swapped } from "./driver.js";
 import type { Step } from "./step.js";
 
-/** How many merged calls may be in flight. With fewer, each carries more, and the next waits longer. */
-const mostMerged = 4;
+/** Maximum number of merged calls in flight. With fewer, each call carries more steps, and the next call waits longer. */
+const maxMerged = 4;
 
-/** How often the database says its time at least. Clocks drift apart by less than a millisecond meanwhile. */
+/** How old the last reading of the database's clock may be. Clocks drift apart by less than a millisecond in this time. */
 const learnEveryMs = 500;
 
 /**
@@ -27,9 +27,9 @@ export class DriverCalls {
   constructor(driver: DatabaseDriver) {
     const { swapMany } = driver;
     this.merges = swapMany !== undefined && driver.shardOf === undefined && !workEndsWithRequest;
-    const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#tell(steps, () => driver.load(keys));
+    const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#call(steps, () => driver.load(keys));
     const swap = ({ changes, valid, decideAgain }: Parameters<DriverCalls["swap"]>[0], steps: readonly Step[]): Promise<Swapped> =>
-      this.#tell(steps, () => driver.swap(changes, valid, decideAgain));
+      this.#call(steps, () => driver.swap(changes, valid, decideAgain));
     if (swapMany === undefined || !this.merges) {
       this.load = load;
       this.swap = swap;
@@ -44,24 +44,24 @@ export class DriverCalls {
       });
     });
     const swapTogether = merged(async (swaps: readonly Parameters<typeof swap>[0][], steps) =>
-      swaps.length === 1 ? [await swap(swaps[0] as (typeof swaps)[0], steps)] : this.#tell(steps, () => swapMany.call(driver, swaps)),
+      swaps.length === 1 ? [await swap(swaps[0] as (typeof swaps)[0], steps)] : this.#call(steps, () => swapMany.call(driver, swaps)),
     );
     this.swap = (question, steps, alone) => (alone ? swap(question, steps) : swapTogether(question, steps));
   }
 
   /** Whether new steps are to wait, so that they share the next call. A call counts until a step of it expires: it may never be answered. */
   get areMany(): boolean {
-    if (!this.merges || this.#inFlight.size < mostMerged) return false;
+    if (!this.merges || this.#inFlight.size < maxMerged) return false;
     for (const steps of this.#inFlight) if (steps.some(({ settled }) => settled)) this.#inFlight.delete(steps);
-    return this.#inFlight.size >= mostMerged;
+    return this.#inFlight.size >= maxMerged;
   }
 
   isTimeKnown(steadyMs: number): boolean {
     return steadyMs - this.#learnedMs < learnEveryMs;
   }
 
-  /** Asks the driver, learns from the answer, and tells observers of the round trip. */
-  async #tell<T extends Loaded | Swapped | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
+  /** Calls the driver, learns its clock from the answer, and reports the round trip to observers. */
+  async #call<T extends Loaded | Swapped | readonly Swapped[]>(steps: readonly Step[], ask: () => Promised<T>): Promise<T> {
     const sentMs = performance.now();
     let ok = false;
     this.#inFlight.add(steps);

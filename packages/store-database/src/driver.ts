@@ -1,7 +1,7 @@
 /** A value, or a promise of it: a driver may answer at once. */
 export type Promised<T> = T | PromiseLike<T>;
 
-/** Tells one writing of a row from every other, also from those of an earlier row of the same key. Only the driver reads it. */
+/** Identifies one write of a row. No other write has it, not even one of an earlier row with the same key. Only the driver reads it. */
 export type Version = string | number | bigint;
 
 /** A row of the database. */
@@ -39,7 +39,7 @@ export interface Loaded {
   readonly rows: readonly (Row | undefined)[];
 }
 
-/** What became of a change. */
+/** The result of a change. */
 export interface Swapped extends Omit<Loaded, "nowMs"> {
   /** As `Loaded` has it. Undefined only with `isTimeKnown`. */
   readonly nowMs?: number | undefined;

@@ -15,13 +15,13 @@ export interface PostgresOptions extends TableOptions {
   prepare?: boolean;
 }
 
-/** How the server says that it has not done anything, because another transaction came first. */
+/** Error codes: another transaction came first, and nothing was done. */
 const overtaken: ReadonlySet<unknown> = new Set(["23505", "40001", "40P01"]);
-/** A prepared statement is missing, or is there already: a pooler has changed the connection. Nothing was done. */
+/** Error codes: a prepared statement is missing, or exists already, because a pooler has changed the connection. Nothing was done. */
 const unprepared: ReadonlySet<unknown> = new Set(["26000", "42P05"]);
 const noTable = "42P01";
-/** How often rows are read that another transaction keeps from being read. */
-const mostReads = 32;
+/** How often a read is tried that serializable transactions end. */
+const maxReads = 32;
 
 /** The SQL that makes the table. `unlogged`: faster, but a crash of the server empties it, and replicas do not have it. */
 export function postgresMigration(options: TableOptions & { unlogged?: boolean } = {}): string {
@@ -113,7 +113,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
   }
 
   /** Reads rows. Serializable transactions may end a read too: it is then sent again, some times. */
-  async function load(keys: readonly string[], left = mostReads): Promise<Loaded> {
+  async function load(keys: readonly string[], left = maxReads): Promise<Loaded> {
     const answers = await ask("load", [keys]).catch((error) => (left > 1 ? nothingIfOvertaken(error) : Promise.reject(error)));
     return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
   }

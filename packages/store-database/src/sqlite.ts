@@ -31,13 +31,13 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** The most calls in one transaction. */
-const mostCalls = 256;
+/** Maximum number of calls in one transaction. */
+const maxCalls = 256;
 /** How long a read waits for the lock. */
 const readMs = 5000;
 /** The longest pause before the lock is tried again. */
 const longestPauseMs = 4;
-/** How long a process leaves such pauses for others, after another had the lock. */
+/** After another process had the lock: how long this one pauses between its transactions. */
 const contendedMs = 1000;
 
 /**
@@ -61,7 +61,7 @@ export function sqlite(database: SqliteDatabase, options: TableOptions = {}): Da
         // Also after its own turn: others would never find the lock free if this process took it again at once.
         if (performance.now() - busyMs < contendedMs) await new Promise((resolve) => setTimeout(resolve, Math.random() * longestPauseMs));
         else await undefined;
-        const calls = waiting.slice(0, mostCalls);
+        const calls = waiting.slice(0, maxCalls);
         let left: Call[] = [];
         try {
           const answers = runAll(calls);

@@ -9,8 +9,8 @@ export type Work<T> = (entries: readonly Entry[], nowMs: number) => T;
 export interface StepOwner {
   /** When the database has answered last, by this process's monotonic clock. */
   readonly answeredMs: number;
-  /** Called when a step has expired: its keys may be free. */
-  expired(): void;
+  /** Starts the steps that wait. Called when a step has expired: its keys may be free. */
+  goOn(): void;
 }
 
 /** One call of the store, with its promise. It settles once, by its deadline. */
@@ -77,6 +77,6 @@ export class Step<T = unknown> implements Waiter {
   expire(): void {
     const isAlive = !this.inFlight && this.#owner.answeredMs > this.askedMs;
     this.fail(isAlive ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
-    this.#owner.expired();
+    this.#owner.goOn();
   }
 }

@@ -20,10 +20,10 @@ interface Batch {
   readonly keys: Set<string>;
 }
 
-/** The most steps that are decided together. */
-const mostSteps = 256;
-/** The most cells that are remembered: 32 MB. */
-const mostCells = 4_000_000;
+/** Maximum number of steps decided together. */
+const maxSteps = 256;
+/** Maximum number of cells in memory: 32 MB. */
+const maxCells = 4_000_000;
 /** How often a process deletes rows that have ended, and how many at once. */
 const sweepEveryMs = 1000;
 const sweptAtOnce = 500;
@@ -39,7 +39,7 @@ export class SwapQueue implements StepOwner {
   readonly #calls: DriverCalls;
   readonly #clock: Clock | undefined;
   readonly #deadlines = new Deadlines();
-  readonly #seen = new LRUCache<string, Seen>({ maxSize: mostCells, sizeCalculation: ({ entry }) => entry.size });
+  readonly #seen = new LRUCache<string, Seen>({ maxSize: maxCells, sizeCalculation: ({ entry }) => entry.size });
   #waiting: Step[] = [];
   /** The batch at work on each key. */
   readonly #busy = new Map<string, Batch>();
@@ -130,7 +130,7 @@ export class SwapQueue implements StepOwner {
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
-    const most = this.#calls.merges ? mostSteps : Number.POSITIVE_INFINITY;
+    const most = this.#calls.merges ? maxSteps : Number.POSITIVE_INFINITY;
     for (const step of this.#waiting) {
       if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
@@ -167,7 +167,7 @@ export class SwapQueue implements StepOwner {
 
   #isFull({ steps, keys }: Batch, { keys: more }: Step): boolean {
     const added = more.filter((key) => !keys.has(key)).length;
-    return steps.length >= mostSteps || keys.size + added > (this.#driver.mostKeys ?? Number.POSITIVE_INFINITY);
+    return steps.length >= maxSteps || keys.size + added > (this.#driver.mostKeys ?? Number.POSITIVE_INFINITY);
   }
 
   /** A batch ends with its last step: the database may never answer it. */
@@ -187,15 +187,11 @@ export class SwapQueue implements StepOwner {
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     const unsettled = batch.steps.filter(({ settled }) => !settled);
     if (unsettled.length > 0) this.#waiting = [...unsettled, ...this.#waiting];
-    this.#goOn();
+    this.goOn();
   }
 
-  /** A client may never answer, after it has lost its connection. Then the next steps do not wait for it. */
-  expired(): void {
-    this.#goOn();
-  }
-
-  #goOn(): void {
+  /** Starts what waits, after a batch and when a step has expired: a client that has lost its connection may never answer. */
+  goOn(): void {
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();
   }
@@ -321,7 +317,7 @@ export class SwapQueue implements StepOwner {
     const nowMs = performance.now();
     if (this.#driver.sweep === undefined || nowMs - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = nowMs;
-    // Rows that have ended decide nothing, so a failure needs no handling: the next change tells of it.
+    // Rows that have ended decide nothing, so a failure needs no handling: the next change reports it.
     this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined));
   }
 }

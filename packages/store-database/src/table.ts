@@ -70,7 +70,7 @@ export function codeOf(error: unknown): unknown {
   return (error as { code?: unknown } | undefined)?.code;
 }
 
-/** A version that no other writing has: a random number below 2^53. As text, because clients read large numbers as text. */
+/** A version that no other write has: a random number below 2^53. As text, because clients read large numbers as text. */
 export function newVersion(): string {
   return String(1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1)));
 }
