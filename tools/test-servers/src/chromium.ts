@@ -1,14 +1,5 @@
+import type { LaunchOptions } from "playwright-core";
 import { program } from "./programs.js";
-
-/** What `launch` of playwright-core takes. */
-export interface ChromiumOptions {
-  executablePath: string;
-  headless: true;
-  /** The sandbox does not run as root. */
-  chromiumSandbox: false;
-  args: string[];
-  env: Record<string, string>;
-}
 
 /**
  * Options for playwright-core that work as root and without the internet:
@@ -16,9 +7,10 @@ export interface ChromiumOptions {
  *
  * playwright-core gives each browser an empty profile, and removes it when the browser is closed. Chromium writes to no other folder.
  */
-export function chromiumOptions(): ChromiumOptions {
+export function chromiumOptions(): LaunchOptions {
   const executablePath = program("chromium");
   const env = { ...(process.env as Record<string, string>), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder };
+  // The sandbox does not run as root.
   return { executablePath, headless: true, chromiumSandbox: false, args: [...flags], env };
 }
 

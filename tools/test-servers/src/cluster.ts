@@ -1,7 +1,5 @@
-import { ready, startAll } from "./group.js";
 import { loopback } from "./port.js";
-import { fieldsOf, type RedisConfig, type RedisServer } from "./redis-server.js";
-import { type RedisOptions, startRedis } from "./start-redis.js";
+import { fieldsOf, type RedisConfig, type RedisOptions, type RedisServer, startRedis } from "./redis-server.js";
 import { until } from "./until.js";
 
 const slotCount = 16_384;
@@ -97,11 +95,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<RedisC
   // machine keeps waiting would only fail the Cluster.
   const failover: RedisConfig = { "cluster-node-timeout": replicasPerMaster > 0 ? 1000 : 60_000 };
   const one = { ...rest, config: { ...config, ...failover, ...rest.config } };
-  const nodes = await startAll(Array.from({ length: masters * (1 + replicasPerMaster) }, () => startRedis(one)));
-  return ready(new RedisCluster(nodes), async (cluster) => {
-    await join(nodes, masters);
-    await cluster.healthy();
-  });
+  const nodes = await Promise.all(Array.from({ length: masters * (1 + replicasPerMaster) }, () => startRedis(one)));
+  await join(nodes, masters);
+  const cluster = new RedisCluster(nodes);
+  await cluster.healthy();
+  return cluster;
 }
 
 /** Joins single nodes to one Cluster: the first ones share the slots equally, the others become their replicas in turn. */

@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chownSync } from "node:fs";
 import { loopback, sparePort } from "./port.js";
-import { PrivateServer, started } from "./private-server.js";
+import { PrivateServer, type ServerKind, type ServerPlace, started } from "./private-server.js";
 import { program } from "./programs.js";
 
 /** Databases do not run as root. As root they get this user: nobody. */
@@ -12,43 +11,32 @@ const asUser: readonly string[] = isRoot
   ? ["/usr/bin/setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "--pdeathsig=KILL", "--"]
   : [];
 
-interface Place {
-  readonly dir: string;
-  readonly port: number;
-}
+/** A private database server. A restart brings it back with what it had on disk. */
+export type DatabaseServer = PrivateServer;
 
-/** What one kind of database needs to run in the foreground and in its own folder. */
-interface Kind {
+interface Database extends Pick<ServerKind, "files"> {
   readonly program: Parameters<typeof program>[0];
   /** The command that fills the folder, if any. */
-  readonly init?: (place: Place) => readonly string[];
-  readonly files?: (place: Place) => Record<string, string>;
-  readonly args: (place: Place) => readonly string[];
+  readonly init?: (place: ServerPlace) => readonly string[];
+  readonly args: (place: ServerPlace) => readonly string[];
   /** A part of what it logs once it answers. */
-  readonly ready: string;
+  readonly logs: string;
 }
 
-/** A private database server. A restart brings it back with what it had on disk. */
-export class DatabaseServer extends PrivateServer {
-  readonly #kind: Kind;
-
-  constructor(kind: Kind, port: number) {
-    super("Database", port);
-    this.#kind = kind;
-    if (isRoot) chownSync(this.dir, nobody, nobody);
-    for (const [name, text] of Object.entries(kind.files?.(this) ?? {})) writeFileSync(join(this.dir, name), text);
-    const [command, ...args] = [...asUser, ...(kind.init?.(this) ?? [])];
-    if (kind.init !== undefined) execFileSync(command as string, args, { stdio: "pipe", cwd: this.dir });
-  }
-
-  override start(): Promise<void> {
-    const command = [...asUser, program(this.#kind.program), ...this.#kind.args(this)];
-    return this.run(command, async () => this.log.includes(this.#kind.ready));
-  }
-}
-
-function startDatabase(kind: Kind): Promise<DatabaseServer> {
-  return started((port) => new DatabaseServer(kind, port));
+function startDatabase({ program: name, init, args, logs, ...files }: Database): Promise<DatabaseServer> {
+  const kind: ServerKind = {
+    ...files,
+    name,
+    prepare(place) {
+      if (isRoot) chownSync(place.dir, nobody, nobody);
+      if (init === undefined) return;
+      const [command, ...words] = [...asUser, ...init(place)];
+      execFileSync(command as string, words, { stdio: "pipe", cwd: place.dir });
+    },
+    command: (place) => [...asUser, program(name), ...args(place)],
+    ready: async ({ log }) => log.includes(logs),
+  };
+  return started((port) => new PrivateServer(kind, port));
 }
 
 /** A Postgres without a password: user and database are `postgres`. What it wrote outlives its process, but not the machine's. */
@@ -60,7 +48,7 @@ export function startPostgres(): Promise<DatabaseServer> {
       ...["-D", `${dir}/data`, "-p", `${port}`, "-h", loopback, "-k", dir],
       ...["-c", "max_connections=200", "-c", "fsync=off"],
     ],
-    ready: "ready to accept connections",
+    logs: "ready to accept connections",
   });
 }
 
@@ -78,7 +66,7 @@ export async function startEtcd(): Promise<DatabaseServer> {
       `--initial-cluster=default=${peer}`,
       "--unsafe-no-fsync",
     ],
-    ready: "ready to serve client requests",
+    logs: "ready to serve client requests",
   });
 }
 
@@ -99,7 +87,7 @@ default_pool_size = 4
 `,
     }),
     args: ({ dir }) => [`${dir}/pgbouncer.ini`],
-    ready: "process up",
+    logs: "process up",
   });
 }
 
@@ -115,6 +103,6 @@ export function startMariadb(): Promise<DatabaseServer> {
       ...["--no-defaults", `--datadir=${dir}/data`, `--socket=${dir}/socket`, `--port=${port}`, `--bind-address=${loopback}`],
       ...["--skip-name-resolve", "--max-connections=300"],
     ],
-    ready: "ready for connections",
+    logs: "ready for connections",
   });
 }

@@ -10,9 +10,11 @@ export type ProxyMode = "pass" | "drop" | "hold" | "corrupt";
 export class ProxyDirection {
   /** The delay in milliseconds for bytes that arrive from now on; default 0. Their order does not change. */
   latencyMs = 0;
-  readonly #lanes: Set<Lane> = new Set();
+  /** The number of bytes that have arrived, in any mode. */
+  bytes = 0;
   #mode: ProxyMode = "pass";
-  #bytes = 0;
+  /** Deliver what is due on each connection. */
+  readonly #deliveries: Set<() => void> = new Set();
 
   /** Default `pass`. */
   get mode(): ProxyMode {
@@ -21,66 +23,38 @@ export class ProxyDirection {
 
   set mode(mode: ProxyMode) {
     this.#mode = mode;
-    for (const lane of this.#lanes) lane.advance();
+    for (const deliver of this.#deliveries) deliver();
   }
 
-  /** The number of bytes that have arrived, in any mode. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** @internal Forwards everything from one socket to another, including its end. */
+  /** @internal Forwards everything from one socket to another, including its end: first in, first out. */
   carry(from: Socket, to: Socket): void {
-    const lane = new Lane(this, to);
-    this.#lanes.add(lane);
-    to.on("close", () => this.#lanes.delete(lane));
+    const parcels: { readonly content: Buffer | "end"; due: boolean }[] = [];
+    const deliver = (): void => {
+      while (this.mode !== "hold" && parcels[0]?.due) this.#write(to, (parcels.shift() as { content: Buffer | "end" }).content);
+    };
+    const push = (content: Buffer | "end"): void => {
+      const parcel = { content, due: false };
+      parcels.push(parcel);
+      const fallDue = (): void => {
+        parcel.due = true;
+        deliver();
+      };
+      if (this.latencyMs === 0) fallDue();
+      else setTimeout(fallDue, this.latencyMs);
+    };
+    this.#deliveries.add(deliver);
+    to.on("close", () => this.#deliveries.delete(deliver));
     from.on("data", (chunk) => {
-      this.#bytes += chunk.length;
-      lane.push(chunk);
+      this.bytes += chunk.length;
+      push(chunk);
     });
-    from.on("end", () => lane.push("end"));
-  }
-}
-
-interface Parcel {
-  readonly content: Buffer | "end";
-  due: boolean;
-}
-
-/** One direction of one connection: first in, first out. */
-class Lane {
-  readonly #direction: ProxyDirection;
-  readonly #to: Socket;
-  readonly #parcels: Parcel[] = [];
-
-  constructor(direction: ProxyDirection, to: Socket) {
-    this.#direction = direction;
-    this.#to = to;
+    from.on("end", () => push("end"));
   }
 
-  push(content: Buffer | "end"): void {
-    const { latencyMs } = this.#direction;
-    const parcel = { content, due: latencyMs === 0 };
-    this.#parcels.push(parcel);
-    if (parcel.due) this.advance();
-    else setTimeout(() => this.#fallDue(parcel), latencyMs);
-  }
-
-  /** Delivers the bytes that are due. */
-  advance(): void {
-    while (this.#direction.mode !== "hold" && this.#parcels[0]?.due) this.#deliver((this.#parcels.shift() as Parcel).content);
-  }
-
-  #fallDue(parcel: Parcel): void {
-    parcel.due = true;
-    this.advance();
-  }
-
-  #deliver(content: Buffer | "end"): void {
-    const { mode } = this.#direction;
-    if (!this.#to.writable) return;
-    if (content === "end") this.#to.end();
-    else if (mode === "corrupt") this.#to.write(content.map((byte) => byte ^ 0x80));
-    else if (mode !== "drop") this.#to.write(content);
+  #write(to: Socket, content: Buffer | "end"): void {
+    if (!to.writable) return;
+    if (content === "end") to.end();
+    else if (this.mode === "corrupt") to.write(content.map((byte) => byte ^ 0x80));
+    else if (this.mode !== "drop") to.write(content);
   }
 }

@@ -5,8 +5,7 @@ export { program } from "./programs.js";
 
 // Redis and Valkey
 export { availableServers, valkeyServer } from "./programs.js";
-export { type RedisOptions, startRedis } from "./start-redis.js";
-export type { Monitor, RedisConfig, RedisServer, Reply } from "./redis-server.js";
+export { type Monitor, type RedisConfig, type RedisOptions, type RedisServer, type Reply, startRedis } from "./redis-server.js";
 
 // Groups of servers
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
@@ -26,11 +25,19 @@ export {
 export { type DatabaseServer, startMariadb, startEtcd, startPgBouncer, startPostgres } from "./database-server.js";
 
 // Web servers
-export { type ApacheOptions, startApache, startCaddy, startHaproxy, startNginx } from "./web-servers.js";
-export type { WebServer, WebServerOptions, WebServerPlace } from "./web-server.js";
+export {
+  type ApacheOptions,
+  startApache,
+  startCaddy,
+  startHaproxy,
+  startNginx,
+  type WebServer,
+  type WebServerOptions,
+} from "./web-servers.js";
+export type { ServerPlace } from "./private-server.js";
 
 // A browser
-export { type ChromiumOptions, chromiumOptions } from "./chromium.js";
+export { chromiumOptions } from "./chromium.js";
 
 // Network faults
 export type { ProxyDirection, ProxyMode } from "./direction.js";

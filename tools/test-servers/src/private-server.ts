@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loopback, sparePort } from "./port.js";
@@ -9,39 +9,56 @@ import { until } from "./until.js";
 /** Part of util-linux: makes the kernel stop the server when this process (or worker thread) dies in any way. */
 const setpriv = "/usr/bin/setpriv";
 
-/** How a server ends: at once, or by a signal that lets a parent stop its workers, which would outlive a parent that is killed. */
-export type EndSignal = "SIGKILL" | "SIGTERM";
+/** Where a server runs. */
+export interface ServerPlace {
+  /** A port of 127.0.0.1. */
+  readonly port: number;
+  /** The server's own folder: config, data and log. Any user can read it. */
+  readonly dir: string;
+}
+
+/** What one kind of server needs to run in the foreground and in its own folder. */
+export interface ServerKind {
+  readonly name: string;
+  /** The files that make up the config: name to text. */
+  files?(place: ServerPlace): Readonly<Record<string, string>>;
+  /** Prepares the folder further, once. */
+  prepare?(place: ServerPlace): void;
+  /** The program and its arguments. */
+  command(place: ServerPlace): readonly string[];
+  env?(place: ServerPlace): Readonly<Record<string, string>>;
+  /** Whether this process, and no other one on the port, answers. */
+  ready(server: PrivateServer): Promise<boolean>;
+  /** How it ends: at once, or by a signal that lets a parent stop its workers, which would outlive a killed parent. Default `SIGKILL`. */
+  readonly endSignal?: "SIGKILL" | "SIGTERM";
+}
 
 /** The server's port was already in use. */
 class PortTakenError extends Error {}
 
 /** A server on 127.0.0.1 with a temporary folder of its own. It ends with this process at the latest. */
-export abstract class PrivateServer {
+export class PrivateServer implements ServerPlace {
   readonly host: string = loopback;
   readonly port: number;
-  /** Its folder: config, data and log. */
   readonly dir: string;
-  readonly #name: string;
-  readonly #endSignal: EndSignal;
+  readonly #kind: ServerKind;
+  readonly #endSignal: "SIGKILL" | "SIGTERM";
   #child: ChildProcess | undefined;
   #paused = false;
   /** Resolves when the program is gone. */
   protected exited: Promise<void> = Promise.resolve();
 
-  constructor(name: string, port: number, endSignal: EndSignal = "SIGKILL") {
-    this.#name = name;
+  constructor(kind: ServerKind, port: number) {
+    this.#kind = kind;
+    this.#endSignal = kind.endSignal ?? "SIGKILL";
     this.port = port;
-    this.dir = mkdtempSync(join(tmpdir(), `floodgate-${name.toLowerCase()}-`));
-    this.#endSignal = endSignal;
+    this.dir = mkdtempSync(join(tmpdir(), `floodgate-${kind.name.toLowerCase()}-`));
     if (servers.size === 0) process.on("exit", removeAll);
     servers.add(this);
+    chmodSync(this.dir, 0o755);
+    for (const [name, text] of Object.entries(kind.files?.(this) ?? {})) writeFileSync(join(this.dir, name), text);
+    kind.prepare?.(this);
   }
-
-  /**
-   * Starts the server, and resolves when it answers.
-   * @throws Error with the end of its log if it does not start.
-   */
-  abstract start(): Promise<void>;
 
   /** The process id; a restart changes it. */
   get pid(): number | undefined {
@@ -97,28 +114,25 @@ export abstract class PrivateServer {
   }
 
   /**
-   * Runs the program, and resolves when it is ready.
-   * @throws Error with the end of the log if the program ends before.
+   * Starts the server, and resolves when it answers.
+   * @throws Error with the end of its log if it ends before.
    */
-  protected async run(
-    command: readonly string[],
-    isReady: () => Promise<boolean>,
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<void> {
+  async start(): Promise<void> {
+    const { name, command, env, ready } = this.#kind;
     const dieWithParent = existsSync(setpriv) ? [setpriv, "--pdeathsig", this.#endSignal.slice(3), "--"] : [];
-    const [program, ...args] = [...dieWithParent, ...command];
+    const [program, ...args] = [...dieWithParent, ...command(this)];
     const output = openSync(this.#logFile, "w");
-    const child = spawn(program as string, args, { stdio: ["ignore", output, output], env: { ...process.env, ...env } });
+    const child = spawn(program as string, args, { stdio: ["ignore", output, output], env: { ...process.env, ...env?.(this) } });
     closeSync(output);
     this.#child = child;
     this.#paused = false;
     // If it cannot be started at all, there is an error event instead.
     const ended = (): void => {};
     this.exited = once(child, "exit").then(ended, ended);
-    await until(`${this.#name} answers on port ${this.port}`, async () => !this.running || (await isReady()));
+    await until(`${name} answers on port ${this.port}`, async () => !this.running || (await ready(this)));
     if (this.running) return;
     const { log } = this;
-    const message = `${this.#name} on port ${this.port} ended. Its log ends with:\n${log.trim().split("\n").slice(-10).join("\n")}`;
+    const message = `${name} on port ${this.port} ended. Its log ends with:\n${log.trim().split("\n").slice(-10).join("\n")}`;
     throw /address already in use|cannot bind socket/i.test(log) ? new PortTakenError(message) : new Error(message);
   }
 

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { loopback } from "./port.js";
-import { started } from "./private-server.js";
+import { type ServerKind, started } from "./private-server.js";
 import { program } from "./programs.js";
-import { WebServer, type WebServerKind } from "./web-server.js";
+import { WebServer } from "./web-servers.js";
 
 export interface PrometheusOptions {
   /** What it scrapes: `{ job: "app", address: "127.0.0.1:9000" }`. The metrics are at `/metrics` unless `path` is given. */
@@ -64,25 +64,24 @@ async function ask(port: number, path: string, parameters: Readonly<Record<strin
  * @throws Error with its log if it does not start.
  */
 export function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
-  // JSON is YAML.
-  return started((port) => new PrometheusServer(kind, port, { config: () => JSON.stringify(configOf(options)) }));
+  const kind: ServerKind = {
+    name: "Prometheus",
+    command: ({ dir, port }) => [
+      program("prometheus"),
+      `--config.file=${dir}/prometheus.yml`,
+      `--storage.tsdb.path=${dir}/data`,
+      `--web.listen-address=${loopback}:${port}`,
+    ],
+    // JSON is YAML.
+    files: () => ({ "prometheus.yml": JSON.stringify(configOf(options)) }),
+    async ready({ dir, port }) {
+      // Make sure that this process is the one that listens on the port.
+      const flags = (await ask(port, "status/flags")) as Record<string, string>;
+      return flags["storage.tsdb.path"] === `${dir}/data` && (await fetch(`http://${loopback}:${port}/-/ready`)).ok;
+    },
+  };
+  return started((port) => new PrometheusServer(kind, port));
 }
-
-const kind: WebServerKind = {
-  name: "Prometheus",
-  program: "prometheus",
-  args: ({ dir, port }) => [
-    `--config.file=${dir}/prometheus.yml`,
-    `--storage.tsdb.path=${dir}/data`,
-    `--web.listen-address=${loopback}:${port}`,
-  ],
-  files: (_, config) => ({ "prometheus.yml": config }),
-  async ready({ dir, port }) {
-    // Make sure that this process is the one that listens on the port.
-    const flags = (await ask(port, "status/flags")) as Record<string, string>;
-    return flags["storage.tsdb.path"] === `${dir}/data` && (await fetch(`http://${loopback}:${port}/-/ready`)).ok;
-  },
-};
 
 function configOf({ targets, rules = [], intervalMs = 500 }: PrometheusOptions): unknown {
   const interval = `${intervalMs}ms`;

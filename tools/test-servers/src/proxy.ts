@@ -11,19 +11,15 @@ export class TcpProxy {
   readonly requests: ProxyDirection = new ProxyDirection();
   /** From the server to clients. */
   readonly replies: ProxyDirection = new ProxyDirection();
+  /** The number of connections accepted so far. */
+  accepted = 0;
   readonly #targetPort: number;
   readonly #clients = new Map<Socket, Socket>();
   #server: Server | undefined;
-  #accepted = 0;
 
   constructor(targetPort: number, port: number) {
     this.#targetPort = targetPort;
     this.port = port;
-  }
-
-  /** The number of connections accepted so far. */
-  get accepted(): number {
-    return this.#accepted;
   }
 
   /** The number of open connections. */
@@ -61,7 +57,7 @@ export class TcpProxy {
 
   #connect(client: Socket): void {
     const server = connect({ port: this.#targetPort, host: loopback, allowHalfOpen: true, noDelay: true });
-    this.#accepted++;
+    this.accepted++;
     this.#clients.set(client, server);
     client.on("close", () => this.#clients.delete(client));
     for (const socket of [client, server]) socket.on("error", () => breakOff(client, server));

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Redis, ReplyError } from "ioredis";
 import { loopback } from "./port.js";
-import { PrivateServer } from "./private-server.js";
+import { PrivateServer, started } from "./private-server.js";
+import { program } from "./programs.js";
 import { until } from "./until.js";
 
 /** A reply. An error inside an array is a value; an error as the whole reply rejects the command. */
@@ -22,27 +23,33 @@ export interface Monitor {
 
 /** A private redis-server (or valkey-server, or sentinel). It comes back empty after a restart. `startRedis` makes one. */
 export class RedisServer extends PrivateServer {
-  readonly #command: readonly string[];
   #control: Redis | undefined;
 
   constructor(binary: string, port: number, config: RedisConfig, flags: readonly string[]) {
-    super("Redis", port);
     // The program may have another name, but acts as a server only if it is run under a server's name.
-    const program = join(this.dir, basename(binary).replace("check-rdb", "server"));
-    symlinkSync(binary, program);
-    const file = join(this.dir, "server.conf");
-    writeFileSync(file, configFile({ port, bind: loopback, dir: this.dir, ...config }));
-    this.#command = [program, file, ...flags];
+    const program = basename(binary).replace("check-rdb", "server");
+    super(
+      {
+        name: "Redis",
+        files: ({ dir }) => ({ "server.conf": configFile({ port, bind: loopback, dir, ...config }) }),
+        prepare: ({ dir }) => symlinkSync(binary, join(dir, program)),
+        command: ({ dir }) => [join(dir, program), join(dir, "server.conf"), ...flags],
+        // Make sure that this process is the one that listens on the port.
+        ready: async (server) => (await (server as RedisServer).#processId()) === server.pid,
+      },
+      port,
+    );
   }
 
   override async start(): Promise<void> {
     // Remove files that a replication left.
     rmSync(join(this.dir, "dump.rdb"), { force: true });
-    await this.run(this.#command, async () => {
-      // Make sure that this process is the one that listens on the port.
-      const info = await Promise.race([this.info("server"), this.exited]);
-      return info?.["process_id"] === String(this.pid);
-    });
+    await super.start();
+  }
+
+  async #processId(): Promise<number> {
+    const info = await Promise.race([this.info("server"), this.exited]);
+    return Number(info?.["process_id"]);
   }
 
   /**
@@ -121,4 +128,42 @@ function configFile(config: RedisConfig): string {
 export function fieldsOf(reply: Reply): Record<string, string> {
   const fields = String(reply).matchAll(/^([^#:\r\n]+):(.*)\r$/gm);
   return Object.fromEntries(Array.from(fields, ([, name, value]) => [name, value]));
+}
+
+export interface RedisOptions {
+  /** The program; default redis-server. */
+  binary?: string | undefined;
+  /** Default: a free port. */
+  port?: number;
+  /** Directives of the config file, such as `{ maxmemory: "2mb", maxclients: 10 }`. They override the defaults, which disable persistence. */
+  config?: RedisConfig;
+  /** The server to replicate. The new server is in sync when the promise resolves. */
+  replicaOf?: { readonly port: number };
+}
+
+/** No persistence. Diskless synchronisation is off, because it can leave a replica behind by a second. */
+const defaults: RedisConfig = { save: '""', appendonly: "no", "repl-diskless-sync": "no" };
+
+/**
+ * Starts a redis-server, and resolves when it answers. It ends with this process at the latest.
+ * @throws Error with the server's log if it does not start.
+ */
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  const { replicaOf } = options;
+  const replica = replicaOf === undefined ? {} : { replicaof: `${loopback} ${replicaOf.port}` };
+  const server = await startServer({ ...options, config: { ...defaults, ...replica, ...options.config } });
+  if (replicaOf !== undefined) await until(`the replica on port ${server.port} is in sync`, () => follows(server, replicaOf));
+  return server;
+}
+
+/** Starts a server with exactly these directives. */
+export function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
+  const { binary = program("redis-server"), config = {}, port } = options;
+  return started((port) => new RedisServer(binary, port, config, flags), port);
+}
+
+/** Whether a replica is in sync with its master. */
+export async function follows(replica: RedisServer, master: { readonly port: number }): Promise<boolean> {
+  const { master_port: port, master_link_status: link } = await replica.info("replication");
+  return port === String(master.port) && link === "up";
 }

@@ -1,6 +1,4 @@
-import { follows, ready, startAll } from "./group.js";
-import type { RedisServer, Reply } from "./redis-server.js";
-import { type RedisOptions, startRedis, startServer } from "./start-redis.js";
+import { follows, type RedisOptions, type RedisServer, type Reply, startRedis, startServer } from "./redis-server.js";
 import { until } from "./until.js";
 
 export interface SentinelOptions extends Omit<RedisOptions, "port" | "replicaOf"> {
@@ -64,21 +62,21 @@ export class RedisSentinel {
 /** Starts a master, its replicas and a sentinel, and resolves when they know each other. */
 export async function startSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
   const { name = "mymaster", replicas = 1, ...rest } = options;
-  const [sentinel, ...nodes] = (await startAll([
+  const [sentinel, master, ...others] = await Promise.all([
     startServer({ binary: rest.binary }, ["--sentinel"]),
-    ...Array.from({ length: 1 + replicas }, () => startRedis(rest)),
-  ])) as [RedisServer, ...RedisServer[]];
-  return ready(new RedisSentinel(name, sentinel, nodes), async (group) => {
-    const [master, ...others] = nodes as [RedisServer, ...RedisServer[]];
-    await Promise.all(others.map((replica) => replica.command("REPLICAOF", master.host, master.port)));
-    // Faster than the defaults. But reconnecting (one ping period) and a promoted replica's status (each second, valid for five
-    // ping periods) must fit into the time after which a server counts as down or its status as stale.
-    await sentinel.command("SENTINEL", "DEBUG", "info-period", 100, "publish-period", 100, "ping-period", 300);
-    await sentinel.command("SENTINEL", "MONITOR", name, master.host, master.port, 1);
-    await sentinel.command("SENTINEL", "SET", name, "down-after-milliseconds", 1000, "failover-timeout", 3000);
-    await sentinel.command("SENTINEL", "SET", name, "parallel-syncs", replicas);
-    await group.healthy();
-  });
+    startRedis(rest),
+    ...Array.from({ length: replicas }, () => startRedis(rest)),
+  ]);
+  await Promise.all(others.map((replica) => replica.command("REPLICAOF", master.host, master.port)));
+  // Faster than the defaults. But reconnecting (one ping period) and a promoted replica's status (each second, valid for five
+  // ping periods) must fit into the time after which a server counts as down or its status as stale.
+  await sentinel.command("SENTINEL", "DEBUG", "info-period", 100, "publish-period", 100, "ping-period", 300);
+  await sentinel.command("SENTINEL", "MONITOR", name, master.host, master.port, 1);
+  await sentinel.command("SENTINEL", "SET", name, "down-after-milliseconds", 1000, "failover-timeout", 3000);
+  await sentinel.command("SENTINEL", "SET", name, "parallel-syncs", replicas);
+  const group = new RedisSentinel(name, sentinel, [master, ...others]);
+  await group.healthy();
+  return group;
 }
 
 /** Converts a flat list of names and values to an object. */

@@ -1,29 +1,52 @@
 import { existsSync } from "node:fs";
+import { request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { askSocket, startWebServer, type WebServer, type WebServerKind, type WebServerOptions, type WebServerPlace } from "./web-server.js";
+import { text } from "node:stream/consumers";
+import { PrivateServer, type ServerKind, type ServerPlace, started } from "./private-server.js";
+import { program } from "./programs.js";
+
+export interface WebServerOptions {
+  /** Writes the config: ``({ port }) => `server { listen 127.0.0.1:${port}; }` ``. It is called again if the port was taken. */
+  config: (place: ServerPlace) => string;
+  /** More files for the server's folder, such as scripts: name to text. */
+  files?: Readonly<Record<string, string>>;
+}
+
+/** A private server of HTTP. */
+export class WebServer extends PrivateServer {
+  get url(): string {
+    return `http://${this.host}:${this.port}`;
+  }
+}
+
+/** @param configFile the name of the file that has the config of the options. */
+function startWebServer(configFile: string, { config, files }: WebServerOptions, kind: ServerKind): Promise<WebServer> {
+  const all: ServerKind = {
+    ...kind,
+    files: (place) => ({ ...files, ...kind.files?.(place), [configFile]: `${config(place)}\n` }),
+  };
+  return started((port) => new WebServer(all, port));
+}
 
 /**
  * Starts an nginx. The config is what stands in `http { … }`: `({ port }) => "server { listen 127.0.0.1:" + port + "; … }"`.
  * @throws Error with its log if it does not start.
  */
 export function startNginx(options: WebServerOptions): Promise<WebServer> {
-  return startWebServer(nginx, options);
+  return startWebServer("http.conf", options, {
+    name: "nginx",
+    command: ({ dir }) => [program("nginx"), "-p", dir, "-c", join(dir, "nginx.conf"), "-e", "stderr"],
+    files: (place) => ({ "nginx.conf": nginxConfig(place) }),
+    // It listens on all addresses before it answers on one.
+    ready: async ({ dir }) => (await askSocket(join(dir, "ready.sock"))) !== undefined,
+    // The master stops its workers.
+    endSignal: "SIGTERM",
+  });
 }
 
-const nginx: WebServerKind = {
-  name: "nginx",
-  program: "nginx",
-  args: ({ dir }) => ["-p", dir, "-c", join(dir, "nginx.conf"), "-e", "stderr"],
-  files: (place, config) => ({ "nginx.conf": nginxConfig(place), "http.conf": `${config}\n` }),
-  // It listens on all addresses before it answers on one.
-  ready: async ({ dir }) => (await askSocket(join(dir, "ready.sock"))) !== undefined,
-  // The master stops its workers.
-  endSignal: "SIGTERM",
-};
-
 /** Everything that would be in a system folder is in its own one. */
-function nginxConfig({ dir }: WebServerPlace): string {
+function nginxConfig({ dir }: ServerPlace): string {
   const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   return `daemon off;
 worker_processes 2;
@@ -48,20 +71,22 @@ http {
  * Starts a Caddy. The config is a Caddyfile without the global option `admin`: `({ port }) => "http://127.0.0.1:" + port + " { … }"`.
  * @throws Error with its log if it does not start.
  */
-export function startCaddy(options: WebServerOptions): Promise<WebServer> {
-  return startWebServer(caddy, options);
+export function startCaddy({ config, ...options }: WebServerOptions): Promise<WebServer> {
+  const withAdminSocket = (place: ServerPlace): string =>
+    withAdmin(`admin unix/${place.dir}/admin.sock {\n\t\torigins localhost\n\t}`, config(place));
+  return startWebServer(
+    "Caddyfile",
+    { ...options, config: withAdminSocket },
+    {
+      name: "Caddy",
+      command: ({ dir }) => [program("caddy"), "run", "--adapter", "caddyfile", "--config", join(dir, "Caddyfile")],
+      // Its certificates and saved configs.
+      env: ({ dir }) => ({ HOME: dir, XDG_CONFIG_HOME: dir, XDG_DATA_HOME: dir }),
+      // The config is null until it is in force.
+      ready: async ({ dir }) => JSON.parse((await askSocket(join(dir, "admin.sock"), "/config/")) ?? "null") !== null,
+    },
+  );
 }
-
-const caddy: WebServerKind = {
-  name: "Caddy",
-  program: "caddy",
-  args: ({ dir }) => ["run", "--adapter", "caddyfile", "--config", join(dir, "Caddyfile")],
-  files: ({ dir }, config) => ({ Caddyfile: withAdmin(`admin unix/${dir}/admin.sock {\n\t\torigins localhost\n\t}`, `${config}\n`) }),
-  // Its certificates and saved configs.
-  env: ({ dir }) => ({ HOME: dir, XDG_CONFIG_HOME: dir, XDG_DATA_HOME: dir }),
-  // The config is null until it is in force.
-  ready: async ({ dir }) => JSON.parse((await askSocket(join(dir, "admin.sock"), "/config/")) ?? "null") !== null,
-};
 
 /** Adds a global option to those that the config may begin with. */
 function withAdmin(option: string, config: string): string {
@@ -73,21 +98,18 @@ function withAdmin(option: string, config: string): string {
  * @throws Error with its log if it does not start.
  */
 export function startHaproxy(options: WebServerOptions): Promise<WebServer> {
-  return startWebServer(haproxy, options);
+  return startWebServer("haproxy.cfg", options, {
+    name: "HAProxy",
+    // One process in the foreground.
+    command: ({ dir }) => [program("haproxy"), "-db", "-f", join(dir, "base.cfg"), "-f", join(dir, "haproxy.cfg")],
+    files: (place) => ({ "base.cfg": haproxyConfig(place) }),
+    // It listens on all addresses before it answers on one.
+    ready: async ({ dir }) => (await askSocket(join(dir, "ready.sock"))) !== undefined,
+  });
 }
 
-const haproxy: WebServerKind = {
-  name: "HAProxy",
-  program: "haproxy",
-  // One process in the foreground.
-  args: ({ dir }) => ["-db", "-f", join(dir, "base.cfg"), "-f", join(dir, "haproxy.cfg")],
-  files: (place, config) => ({ "base.cfg": haproxyConfig(place), "haproxy.cfg": `${config}\n` }),
-  // It listens on all addresses before it answers on one.
-  ready: async ({ dir }) => (await askSocket(join(dir, "ready.sock"))) !== undefined,
-};
-
 /** HAProxy would share a port with another HAProxy without `noreuseport`. */
-function haproxyConfig({ dir }: WebServerPlace): string {
+function haproxyConfig({ dir }: ServerPlace): string {
   return `global
   noreuseport
 frontend ready
@@ -108,26 +130,21 @@ export interface ApacheOptions extends WebServerOptions {
  * @throws Error with its log if it does not start.
  */
 export function startApache({ modules = [], ...options }: ApacheOptions): Promise<WebServer> {
-  return startWebServer(
-    { ...apache, files: (place, config) => ({ "apache2.conf": apacheConfig(place, modules), "site.conf": `${config}\n` }) },
-    options,
-  );
+  return startWebServer("site.conf", options, {
+    name: "Apache",
+    command: ({ dir }) => [program("apache2"), "-DFOREGROUND", "-d", dir, "-f", join(dir, "apache2.conf")],
+    files: (place) => ({ "apache2.conf": apacheConfig(place, modules) }),
+    // It writes the file once it listens.
+    ready: async ({ port, dir }) => existsSync(join(dir, "apache2.pid")) && (await connects(port)),
+    // The parent stops its workers.
+    endSignal: "SIGTERM",
+  });
 }
-
-const apache: Omit<WebServerKind, "files"> = {
-  name: "Apache",
-  program: "apache2",
-  args: ({ dir }) => ["-DFOREGROUND", "-d", dir, "-f", join(dir, "apache2.conf")],
-  // It writes the file once it listens.
-  ready: async ({ port, dir }) => existsSync(join(dir, "apache2.pid")) && (await connects(port)),
-  // The parent stops its workers.
-  endSignal: "SIGTERM",
-};
 
 /** Where Debian's apache2-bin has its modules. */
 const moduleFolder = "/usr/lib/apache2/modules";
 
-function apacheConfig({ port, dir }: WebServerPlace, modules: readonly string[]): string {
+function apacheConfig({ port, dir }: ServerPlace, modules: readonly string[]): string {
   const all = ["mpm_event", "authz_core", "reqtimeout", "mime", ...modules];
   return `${all.map((name) => `LoadModule ${name}_module ${moduleFolder}/mod_${name}.so`).join("\n")}
 ServerName 127.0.0.1
@@ -144,8 +161,17 @@ Include ${dir}/site.conf
 
 function connects(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
-    socket.on("connect", () => socket.destroy());
+    const socket = connect(port, "127.0.0.1").on("error", () => resolve(false));
+    socket.on("connect", () => resolve(true)).on("connect", () => socket.destroy());
+  });
+}
+
+/** The body of a 200 answer on a Unix socket; undefined for another status. */
+function askSocket(socketPath: string, path = "/"): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, agent: false }, (res) => {
+      text(res).then((body) => resolve(res.statusCode === 200 ? body : undefined), reject);
+    });
+    asked.on("error", reject).end();
   });
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startApache, startCaddy, startHaproxy, startNginx, type WebServer, type WebServerPlace } from "../src/index.js";
+import { type ServerPlace, startApache, startCaddy, startHaproxy, startNginx, type WebServer } from "../src/index.js";
 import { until } from "../src/until.js";
 
 /** Each proxies to the app. */
@@ -14,7 +14,7 @@ const kinds = [
   {
     name: "nginx",
     start: startNginx,
-    config: ({ port }: WebServerPlace, app: number) =>
+    config: ({ port }: ServerPlace, app: number) =>
       `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${app}; } }`,
     broken: "server { listn 80; }",
     complaint: 'unknown directive "listn"',
@@ -22,14 +22,14 @@ const kinds = [
   {
     name: "Caddy",
     start: startCaddy,
-    config: ({ port }: WebServerPlace, app: number) => `http://127.0.0.1:${port} {\n  reverse_proxy 127.0.0.1:${app}\n}`,
+    config: ({ port }: ServerPlace, app: number) => `http://127.0.0.1:${port} {\n  reverse_proxy 127.0.0.1:${app}\n}`,
     broken: "http://127.0.0.1:1 {\n  revers_proxy\n}",
     complaint: "revers_proxy",
   },
   {
     name: "HAProxy",
     start: startHaproxy,
-    config: ({ port }: WebServerPlace, app: number) =>
+    config: ({ port }: ServerPlace, app: number) =>
       `defaults\n mode http\n timeout client 5s\n timeout connect 5s\n timeout server 5s\n
       listen web\n bind 127.0.0.1:${port}\n server app 127.0.0.1:${app}\n`,
     broken: "listn web\n",
@@ -38,7 +38,7 @@ const kinds = [
   {
     name: "Apache",
     start: (options: Parameters<typeof startApache>[0]) => startApache({ modules: ["proxy", "proxy_http"], ...options }),
-    config: ({ port }: WebServerPlace, app: number) =>
+    config: ({ port }: ServerPlace, app: number) =>
       `<VirtualHost *:${port}>\nAllowEncodedSlashes NoDecode\nProxyPass / http://127.0.0.1:${app}/ nocanon\nErrorLog /dev/stderr\n</VirtualHost>`,
     broken: "Listn 80",
     complaint: "Invalid command 'Listn'",
