@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { self, turn } from "./world.js";
+import { self, turn, turns } from "./world.js";
 
 /** A request to send. */
 export interface Asked {
@@ -119,7 +119,8 @@ export class Http2Client implements Client {
   async cancel(index: number, code: number = constants.NGHTTP2_CANCEL): Promise<void> {
     this.streams[index]?.close(code);
     await new Promise((resolve) => this.#session.ping(resolve));
-    await turns();
+    // The event reaches the requests a little later.
+    await turns(3);
   }
 
   async leave(): Promise<void> {
@@ -132,12 +133,8 @@ export class Http2Client implements Client {
 async function gone(accepted: Socket): Promise<void> {
   // `once` of node:events would throw on the reset that is expected here.
   if (!accepted.closed) await new Promise((resolve) => accepted.once("close", resolve));
-  await turns();
-}
-
-/** Waits until an event on a connection has reached its requests. */
-async function turns(): Promise<void> {
-  for (let i = 0; i < 3; i++) await turn();
+  // The event reaches the requests a little later.
+  await turns(3);
 }
 
 /** Waits for a condition; fails if it does not come true. */

@@ -3,7 +3,7 @@ import { fixedWindow } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
 import { Http2Client, until } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
-import { later, turn } from "./world.js";
+import { later, turns } from "./world.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 const wide = fixedWindow({ limit: 100, window: "1m" });
@@ -46,7 +46,7 @@ export function functionCases({ adapter, it }: AdapterSuite): void {
       client.ask({ headers: { "content-type": "application/json" }, body: JSON.stringify({ text: "x".repeat(90_000) }) });
       await until(() => client.accepted.bytesRead > 0, "the request");
       await client.leave();
-      for (let i = 0; i < 5; i++) await turn();
+      await turns(5);
       assert.equal((await app.peek()).remaining, 100);
     });
   }

@@ -25,10 +25,11 @@ export function mountedCases({ adapter, it }: AdapterSuite): void {
       assert.deepEqual(Object.keys(items(await app.get("/v1/items/7"), "ratelimit")), ["full"]);
     });
 
-    it(`${kind} charges a middleware once that is also mounted around it and in an inner router`, async (web) => {
+    it(`${kind} charges a middleware once that is also mounted around it, in an inner router, and twice in a row`, async (web) => {
       const steps = [
         { limit: 0 },
-        mounted("/v1", { limit: 0 }, { router: "/items", steps: [{ limit: 0 }, { route: "/:id", limits: [0] }] }),
+        { limit: 0 },
+        mounted("/v1", { limit: 0 }, { router: "/items", steps: [{ limit: 0 }, { route: "/:id", limits: [0, 0] }] }),
       ];
       const app = await web.start({ limits: [{ policy }], steps });
       const response = await app.get("/v1/items/7");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { fixedWindow, tokenBucket } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
-import type { AdapterSuite } from "./web.js";
+import { type AdapterSuite, waitingHandler } from "./web.js";
 import { gate, self, turn } from "./world.js";
 
 /** `refundWhen` and `settle`: what a request costs by its response. */
@@ -67,21 +67,12 @@ export function refundCases({ it }: AdapterSuite): void {
   });
 
   it("a list of statuses refunds a client that disconnects only if it names 499", async (web) => {
-    const { opened, open } = gate();
-    const rules = [
-      { name: "4xx", policy, refundWhen: "4xx" },
-      { name: "499", policy, refundWhen: "499" },
-    ];
-    let begun = 0;
-    const handler: Handler = async () => {
-      begun++;
-      await opened;
-      return { body: "late" };
-    };
+    const { handler, begun, open } = waitingHandler();
+    const rules = ["4xx", "499"].map((statuses) => ({ name: statuses, policy, refundWhen: statuses }));
     const { onEvent, heard } = web.listen("refunded");
     const app = await web.start({ limits: [{ rules, onEvent }], handler });
     const request = app.open("/");
-    while (begun < 1) await turn();
+    while (begun.length < 1) await turn();
     request.destroy();
     const event = await heard;
     assert.equal(event.type === "refunded" && event.name, "499");

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { RequestView } from "./adapter.js";
 import { type Asked, type Client, Http2Client, PipeliningClient, until } from "./clients.js";
 import type { AdapterSuite, App, Web } from "./web.js";
-import { gate, turn } from "./world.js";
+import { gate, turn, turns } from "./world.js";
 
 /** One request of a schedule. */
 interface Planned {
@@ -124,7 +124,7 @@ export function scheduleCases({ adapter, effort, it }: AdapterSuite): void {
           }
           await Promise.all(visits);
           await until(() => ledger.open === 0, "each charged request to be settled");
-          for (let i = 0; i < 5; i++) await turn();
+          await turns(5);
           const { allowed, handled, settled, faults } = ledger;
           assert.deepEqual(faults, []);
           assert.equal(new Set(settled.map(([id]) => id)).size, settled.length, "no request is settled twice");
@@ -159,7 +159,7 @@ async function budget(web: Web, http2: boolean, ledger: () => Ledger): Promise<A
       const { plan, left, counted } = ledger().of(request);
       ledger().handled++;
       if (plan.turns === undefined) await left;
-      else for (let i = 0; i < plan.turns; i++) await turn();
+      else await turns(plan.turns);
       counted.open();
       const text = "x".repeat(plan.answerBytes);
       return plan.streams ? { chunks: pieces(text) } : { body: text };
@@ -186,7 +186,7 @@ async function visit(client: Client, { requests, atOnce, leavesAfter }: Connecti
     client.ask(...asked.slice(i, i + atOnce));
     await turn();
   }
-  if (leavesAfter !== undefined) for (let i = 0; i < leavesAfter; i++) await turn();
+  if (leavesAfter !== undefined) await turns(leavesAfter);
   else {
     await until(() => client.statuses.length === asked.length, "the answers to a client that stays");
     const mine = () => ledger.settled.filter(([id]) => id.startsWith(`${name}-`)).map(([, status]) => status);
@@ -198,7 +198,7 @@ async function visit(client: Client, { requests, atOnce, leavesAfter }: Connecti
   assert.deepEqual(failures, [], "the app fails for no request");
   const noticed = client.leave();
   // A server with unread bodies stops reading, and notices the disconnect only when it responds.
-  for (let i = 0; i < 5; i++) await turn();
+  await turns(5);
   gone.open();
   await noticed;
 }

@@ -54,16 +54,6 @@ export function severalCases({ it }: AdapterSuite): void {
     assert.deepEqual(await met("/api/users/1"), ["app", "path", "router", "route"]);
   });
 
-  it("a middleware that a request passes twice charges once", async (web) => {
-    const app = await web.start({
-      limits: [wide],
-      steps: [{ limit: 0 }, { limit: 0 }, { router: "/api", steps: [{ limit: 0 }, { route: "/users", limits: [0, 0] }] }],
-    });
-    const response = await app.get("/api/users");
-    assert.deepEqual(items(response, "ratelimit"), { wide: { r: 4, t: 3585 } });
-    assert.equal(response.body.decision.remaining, 4);
-  });
-
   it("a middleware on two routes keeps one count", async (web) => {
     const app = await web.start({
       limits: [{ ...wide, policy: fixedWindow({ limit: 2, window: "1m" }) }],

@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import { concurrency, fixedWindow } from "@floodgate/core";
 import type { Handler } from "./adapter.js";
 import { until } from "./clients.js";
-import type { AdapterSuite, App } from "./web.js";
-import { gate, turn } from "./world.js";
+import { type AdapterSuite, type App, waitingHandler } from "./web.js";
+import { turn, turns } from "./world.js";
 
 /** `concurrency`: a request has a slot while it is in flight. */
 export function slotCases({ it }: AdapterSuite): void {
@@ -16,16 +16,10 @@ export function slotCases({ it }: AdapterSuite): void {
   }
 
   it("a request holds its slot until its response ends, and the next one gets it", async (web) => {
-    const { opened, open } = gate();
-    let begun = 0;
-    const handler: Handler = async () => {
-      begun++;
-      await opened;
-      return { body: "done" };
-    };
+    const { handler, begun, open } = waitingHandler();
     const app = await web.start({ limits: [{ name: "uploads", policy }], handler });
     const running = [app.get(), app.get()];
-    while (begun < 2) await turn();
+    while (begun.length < 2) await turn();
     const rejected = await app.get();
     assert.deepEqual(
       [rejected.status, rejected.headers["retry-after"], rejected.headers["ratelimit-policy"], rejected.headers["ratelimit"]],
@@ -41,17 +35,14 @@ export function slotCases({ it }: AdapterSuite): void {
   });
 
   it("a slot comes back if the client disconnects, and if the handler throws", async (web) => {
-    const { opened, open } = gate();
-    let begun = 0;
-    const handler: Handler = async (request) => {
+    const { handler: waits, begun, open } = waitingHandler();
+    const handler: Handler = (request, decision) => {
       if (request.header("x-fault") !== undefined) throw new Error("handler");
-      begun++;
-      await opened;
-      return { body: "late" };
+      return waits(request, decision);
     };
     const app = await web.start({ limits: [{ policy }], handler });
     const gone = [app.open("/"), app.open("/")];
-    while (begun < 2) await turn();
+    while (begun.length < 2) await turn();
     assert.equal((await app.get()).status, 429);
     for (const request of gone) request.destroy();
     await untilFree(app);
@@ -61,22 +52,16 @@ export function slotCases({ it }: AdapterSuite): void {
   });
 
   it("a slot comes back when a connection closes that the app has taken over", async (web) => {
-    const { opened, open } = gate();
-    let begun = 0;
-    const handler: Handler = async () => {
-      begun++;
-      await opened;
-      return { body: "late" };
-    };
+    const { handler, begun, open } = waitingHandler();
     const app = await web.start({ limits: [{ policy }], handler });
     const responses: ServerResponse[] = [];
     app.server.prependListener("request", (_, response) => responses.push(response));
     app.open("/");
-    await until(() => begun === 1, "the handler");
+    await until(() => begun.length === 1, "the handler");
     const response = responses[0] as ServerResponse;
     const socket = response.socket as Socket;
     response.detachSocket(socket);
-    for (let i = 0; i < 3; i++) await turn();
+    await turns(3);
     assert.equal((await app.peek()).remaining, 1);
     socket.end("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nby hand");
     const wait = performance.now() + 5000;

@@ -2,8 +2,8 @@ import { type ClientRequest, IncomingMessage, request as openRequest, ServerResp
 import type { AddressInfo, Socket } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import type { Decision } from "@floodgate/core";
-import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
-import { self, turn, World } from "./world.js";
+import type { Adapter, Carried, Handler, LimitSetup, Running, Setup } from "./adapter.js";
+import { gate, self, turn, turns, World } from "./world.js";
 
 /** The tests of one group; each gets its own `Web`. */
 export interface AdapterSuite {
@@ -28,20 +28,10 @@ export interface Response {
 }
 
 /** The app that a test needs. */
-export interface Wanted {
+export interface Wanted extends Partial<Omit<Setup, "limits" | "onError">> {
   readonly limits: readonly LimitSetup[];
-  /** Default: all limits on all requests, then the route `/`. */
-  readonly steps?: readonly Step[];
-  readonly proxy?: ProxySetting;
-  readonly host?: string;
-  readonly http2?: boolean;
-  readonly handler?: Handler;
-  readonly outer?: Setup["outer"];
-  readonly begins?: boolean;
   /** Uses the adapter's default store. */
   readonly ownStores?: boolean;
-  /** Makes each limit again for each request, with its own store. */
-  readonly anew?: boolean;
 }
 
 /** The world of one test, and the apps that it starts. */
@@ -54,20 +44,17 @@ export class Web extends World {
     this.#adapter = adapter;
   }
 
-  /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
+  /**
+   * Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. By default all limits
+   * are on all requests, then comes the route `/`.
+   */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
-    const { limits, steps, proxy, host, http2, handler, outer, begins, ownStores, anew }: Wanted =
-      "limits" in wanted ? wanted : { limits: [wanted] };
+    const { limits, steps, handler, ownStores, ...passed }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
     const errors: unknown[] = [];
     const running = await this.#adapter.start({
-      limits: ownStores === true || anew === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
+      ...passed,
+      limits: ownStores === true || passed.anew === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
       steps: steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }],
-      ...(proxy === undefined ? {} : { proxy }),
-      ...(host === undefined ? {} : { host }),
-      ...(http2 === undefined ? {} : { http2 }),
-      ...(outer === undefined ? {} : { outer }),
-      ...(begins === undefined ? {} : { begins }),
-      ...(anew === undefined ? {} : { anew }),
       handler: handler ?? ((_, decision) => ({ body: { served: true, decision } })),
       onError: (error) => errors.push(error),
     });
@@ -178,7 +165,7 @@ export class App {
     const connections = (): Promise<number> => new Promise((resolve) => this.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) > 0) await turn();
     // The requests notice a little later than the connections.
-    for (let i = 0; i < 3; i++) await turn();
+    await turns(3);
   }
 
   async end(): Promise<void> {
@@ -188,4 +175,16 @@ export class App {
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
+}
+
+/** A handler that answers once `open` is called, and the paths of the requests that have reached it. */
+export function waitingHandler(): { handler: Handler; begun: readonly string[]; open: () => void } {
+  const { opened, open } = gate();
+  const begun: string[] = [];
+  const handler: Handler = async ({ path }) => {
+    begun.push(path);
+    await opened;
+    return { body: "late" };
+  };
+  return { handler, begun, open };
 }

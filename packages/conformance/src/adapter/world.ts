@@ -43,6 +43,10 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+export async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn();
+}
+
 /** A promise, and the function that resolves it. */
 export function gate(): { opened: Promise<void>; open: () => void } {
   let open = (): void => undefined;
