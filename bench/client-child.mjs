@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { serve } from "./lib/child.mjs";
+import { quantile } from "./lib/report.mjs";
 
 /** Sends requests one after the other on each connection (HTTP) or on one connection (gRPC), and measures each. */
 async function load({ isGrpc, port, connections, path, status, seconds }) {
@@ -22,8 +23,7 @@ async function load({ isGrpc, port, connections, path, status, seconds }) {
   sender.close();
   // The first request passes before a limit is reached.
   if (others > 1) throw new Error(`${others} of ${latenciesMs.length} requests were answered otherwise than expected`);
-  latenciesMs.sort((a, b) => a - b);
-  return { requests: latenciesMs.length, elapsedMs, p99Ms: latenciesMs[Math.floor(latenciesMs.length * 0.99)] };
+  return { requests: latenciesMs.length, elapsedMs, p99Ms: quantile(latenciesMs, 0.99) };
 }
 
 /** What a gateway sends when it asks about a request. */

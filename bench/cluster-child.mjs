@@ -4,7 +4,7 @@ import { ClusterMemoryStorePrimary, ClusterMemoryStoreWorker } from "@express-ra
 import { createLimiter, slidingWindowCounter } from "@floodgate/core";
 import { clusterStore, serveClusterStore } from "@floodgate/store-cluster";
 import { RateLimiterCluster, RateLimiterClusterMaster } from "rate-limiter-flexible";
-import { serve } from "./lib/child.mjs";
+import { cpuUs, serve } from "./lib/child.mjs";
 import { askInFlight } from "./lib/in-flight.mjs";
 
 /** No request is rejected: a rejection would be cheaper. */
@@ -69,16 +69,15 @@ if (cluster.isPrimary) {
   const ready = Promise.all(workers.map(answerOf));
   serve(async ({ inFlight, seconds, keys }) => {
     await ready;
-    const startCpu = process.cpuUsage();
+    const startUs = cpuUs();
     const asked = workers.slice(0, inFlight).map((each, i, { length }) => {
       const answer = answerOf(each);
       each.send({ run: { inFlight: Math.floor((inFlight + i) / length), seconds, keys } });
       return answer;
     });
     const runs = await Promise.all(asked);
-    const { user, system } = process.cpuUsage(startCpu);
     const sum = (name) => runs.reduce((total, run) => total + run[name], 0);
-    return { perSecond: sum("perSecond"), cpuUs: (user + system + sum("cpu")) / sum("asked") };
+    return { perSecond: sum("perSecond"), cpuUs: (cpuUs() - startUs + sum("cpu")) / sum("asked") };
   });
 } else {
   const ask = worker();

@@ -24,8 +24,8 @@ export async function cpu({ rounds, slices, addresses, framework }) {
   for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {
       const children = Object.fromEntries(kindsOf(name).map((kind) => [kind, ["cpu-child.mjs", [name, kind, address], steadyAllocation]]));
-      const turns = { processes: rounds, rounds: slices, warmUp: 20_000, ask: sliceRequests };
-      const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, turns);
+      const ask = (child, isWarmUp) => child.ask(isWarmUp ? 20_000 : sliceRequests);
+      const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, { processes: rounds, rounds: slices, ask });
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));
     }
   }

@@ -11,7 +11,7 @@ import { metrics } from "@opentelemetry/api";
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import express from "express";
 import { answer, neverReached } from "./http/common.mjs";
-import { addedSince, heldMemory, serve } from "./lib/child.mjs";
+import { addedSince, cpuUs, heldMemory, serve } from "./lib/child.mjs";
 import { injector } from "./lib/inject.mjs";
 import { clientKey } from "./lib/subjects.mjs";
 
@@ -82,9 +82,8 @@ async function memory(count) {
 
 serve(async ({ what, count }) => {
   if (what === "memory") return memory(count);
-  const before = process.cpuUsage();
+  const startUs = cpuUs();
   const start = process.hrtime.bigint();
   await work[what](count);
-  const { user, system } = process.cpuUsage(before);
-  return { cpuNs: ((user + system) * 1000) / count, wallNs: Number(process.hrtime.bigint() - start) / count };
+  return { cpuNs: ((cpuUs() - startUs) * 1000) / count, wallNs: Number(process.hrtime.bigint() - start) / count };
 });

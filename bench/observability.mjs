@@ -21,8 +21,8 @@ const sliceDecisions = 100_000;
 export async function observability({ rounds, slices, keys }) {
   const children = Object.fromEntries(kinds.map((kind) => [kind, ["observability-child.mjs", [kind], steadyAllocation]]));
   const measured = (what, warmUp, count) => {
-    const turns = { processes: rounds, rounds: slices, warmUp: { what, count: warmUp }, ask: { what, count } };
-    return inTurn(`observability: ${what}`, children, turns);
+    const ask = (child, isWarmUp) => child.ask({ what, count: isWarmUp ? warmUp : count });
+    return inTurn(`observability: ${what}`, children, { processes: rounds, rounds: slices, ask });
   };
   const requests = await measured("requests", 6_000, sliceRequests);
   const decisions = await measured("decisions", 500_000, sliceDecisions);

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Redis } from "ioredis";
-import { serve } from "./lib/child.mjs";
+import { cpuUs, serve } from "./lib/child.mjs";
+import { quantile } from "./lib/report.mjs";
 import { clientKey } from "./lib/subjects.mjs";
 import { subjects } from "./redis/subjects.mjs";
 
@@ -62,20 +63,18 @@ async function load({ inFlight, seconds }) {
       if (turn === undefined && nowMs - turnedMs > turnMs) turn = nextTurn();
     }
   };
-  const before = process.cpuUsage();
+  const startUs = cpuUs();
   await Promise.all(Array.from({ length: inFlight }, one));
-  const { user, system } = process.cpuUsage(before);
+  const us = cpuUs() - startUs;
   const elapsedMs = performance.now() - startMs;
   // Where the hour turns just now, each key has another request.
   if (subject.denied ? passed > keys.length : passed < decisions) throw new Error(`${name} let ${passed} of ${decisions} requests pass`);
-  latencies.sort((a, b) => a - b);
-  const quantile = (share) => latencies[Math.floor((latencies.length - 1) * share)];
   return {
     decisions,
     perSecond: (decisions * 1000) / elapsedMs,
-    clientUs: (user + system) / decisions,
-    p50Ms: quantile(0.5),
-    p99Ms: quantile(0.99),
+    clientUs: us / decisions,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
   };
 }
 

@@ -3,6 +3,8 @@ import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { askOnce, inRounds } from "./lib/child.mjs";
+import { askInFlight } from "./lib/in-flight.mjs";
+import { usageOf } from "./lib/redis-usage.mjs";
 import { median, medianRatio, progress, table } from "./lib/report.mjs";
 
 const inFlight = 64;
@@ -29,7 +31,10 @@ async function oneKey(port, rounds, seconds) {
     "with leases": () => leasing.consume("hot"),
   };
   const names = Object.keys(subjects);
-  const rates = await inRounds("redis-leases", names, rounds, (name) => rateOf(subjects[name], seconds));
+  const rates = await inRounds("redis-leases", names, rounds, async (name) => {
+    const { perSecond } = await askInFlight(subjects[name], { inFlight, seconds, keys: 1 });
+    return perSecond;
+  });
   redis.disconnect();
   const rows = names.map((name) => [
     name,
@@ -39,28 +44,12 @@ async function oneKey(port, rounds, seconds) {
   return table(`One hot key, ${inFlight} in flight, ${rounds} rounds of ${seconds} s, medians`, ["subject", "a second", "x INCR"], rows);
 }
 
-/** Operations a second. */
-async function rateOf(operate, seconds) {
-  const end = performance.now() + seconds * 1000;
-  const started = performance.now();
-  let done = 0;
-  const worker = async () => {
-    while (performance.now() < end) {
-      await operate();
-      // What is decided at once must not keep the event loop from reading what arrives.
-      if (++done % 1000 === 0) await new Promise(setImmediate);
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  return (done * 1000) / (performance.now() - started);
-}
-
 async function manyStores(server, seconds) {
   progress("redis-leases: fifty stores");
   const share = (i) => Math.floor(stores / processes) + (i < stores % processes ? 1 : 0);
-  const answers = Array.from({ length: processes }, (_, i) => {
-    return askOnce("redis-leases-child.mjs", [server.port, share(i), limit, seconds], "drive");
-  });
+  const answers = Array.from({ length: processes }, (_, i) =>
+    askOnce("redis-leases-child.mjs", [server.port, share(i), limit, seconds], "drive"),
+  );
   const windows = new Map();
   let asked = 0;
   for (const { admitted, requests } of await Promise.all(answers)) {
@@ -72,13 +61,13 @@ async function manyStores(server, seconds) {
     .sort(([a], [b]) => a - b)
     .slice(1, -1)
     .map(([, count]) => count);
-  const { cmdstat_evalsha: runs = "" } = await server.info("commandstats");
+  const { commands } = await usageOf(server);
   const rows = [
     ["windows", whole.length],
     ["admitted, least and most of a window", `${Math.min(...whole)} to ${Math.max(...whole)}`],
     ["of the limit, least", `${((100 * Math.min(...whole)) / limit).toFixed(1)} %`],
     ["requests", asked],
-    ["runs of the script since the start", /calls=(\d+)/.exec(runs)?.[1] ?? "?"],
+    ["runs of the script since the start", commands],
   ];
   return table(`${stores} stores in ${processes} processes on one key, ${limit} a second each window`, ["", ""], rows);
 }

@@ -1,37 +1,32 @@
 import { startRedis } from "@floodgate/test-servers";
-import { Child } from "./lib/child.mjs";
+import { inTurn } from "./lib/child.mjs";
 import { usageOf } from "./lib/redis-usage.mjs";
-import { median, progress, spread, table } from "./lib/report.mjs";
+import { median, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
 const warmUpSeconds = 0.5;
 
 export async function redis({ rounds, seconds, inFlight, only }) {
   const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
-  const results = new Map(inFlight.map((level) => [level, Object.fromEntries(names.map((name) => [name, []]))]));
   const bytes = {};
   const server = await startRedis();
   try {
-    for (let round = 1; round <= rounds; round++) {
-      const clients = names.map((name) => new Child("redis-child.mjs", [name, server.port]));
-      try {
-        for (const level of inFlight) {
-          progress(`redis: round ${round} of ${rounds}, ${level} in flight`);
-          for (const [i, name] of names.entries()) {
-            await server.command("FLUSHALL");
-            await clients[i].ask("visit keys");
-            bytes[name] ??= await bytesOf(server);
-            await clients[i].ask({ inFlight: level, seconds: warmUpSeconds });
-            results.get(level)[name].push(await measure(server, clients[i], subjects[name], { inFlight: level, seconds }));
-          }
-        }
-      } finally {
-        await Promise.all(clients.map((client) => client.stop()));
-      }
+    const children = Object.fromEntries(names.map((name) => [name, ["redis-child.mjs", [name, server.port]]]));
+    const results = new Map();
+    for (const level of inFlight) {
+      const ask = async (client, isWarmUp, name) => {
+        if (isWarmUp) return client.ask({ inFlight: level, seconds: warmUpSeconds });
+        await server.command("FLUSHALL");
+        await client.ask("visit keys");
+        bytes[name] ??= await bytesOf(server);
+        return measure(server, client, subjects[name], { inFlight: level, seconds });
+      };
+      results.set(level, await inTurn(`redis: ${level} in flight`, children, { processes: rounds, rounds: 1, ask }));
     }
     const { redis_version: version } = await server.info("server");
     const heading = `Redis ${version}, 1,000 keys unless said, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round; CPU and commands are a decision's`;
-    return [...inFlight.map((level) => tableOf(results.get(level), `${level} in flight, ${heading}`)), bytesTable(bytes)].join("\n");
+    const tables = [...results].map(([level, ofLevel]) => tableOf(ofLevel, `${level} in flight, ${heading}`));
+    return [...tables, bytesTable(bytes)].join("\n");
   } finally {
     await server.stop();
   }
@@ -75,6 +70,6 @@ function bytesTable(bytes) {
   return table(
     "Bytes a key (MEMORY USAGE, key and expiry included) after ten requests, median",
     ["subject", "bytes"],
-    Object.entries(bytes).map(([name, median]) => [name, median]),
+    Object.entries(bytes),
   );
 }

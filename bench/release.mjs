@@ -93,7 +93,7 @@ function git(args) {
 /** @param sides the folders of the earlier and of this working tree. */
 async function compare({ label, script, args, execArgv = [], warm, ask, unit }, sides, { rounds, processes }) {
   const children = sides.map((root) => [script, args, execArgv, root]);
-  const turns = { processes, rounds, warmUp: warm, ask };
+  const turns = { processes, rounds, ask: (child, isWarmUp) => child.ask(isWarmUp ? warm : ask) };
   const [before, now] = Object.values(await inTurn(`release: ${label}`, children, turns));
   const ratios = now.map((time, round) => time / before[round]);
   const ratio = median(ratios);

@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { Redis } from "ioredis";
 import { serve } from "./lib/child.mjs";
+import { randomOf } from "./lib/random.mjs";
 
 const [port] = process.argv.slice(2).map(Number);
 /** One step of the virtual clock. */
@@ -41,11 +42,7 @@ const { createLimiter, fixedWindow, tokenBucket } = await import("@floodgate/cor
 const { redisStore } = await import("@floodgate/store-redis");
 
 /** The same numbers each time. */
-let seed = 1;
-function random() {
-  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
-  return (seed + 0.5) / 2 ** 32;
-}
+const random = randomOf(1);
 
 /** Commands of scripts: on the virtual clock, which keys do not expire by. */
 const virtualCall = `(function(...)
@@ -110,7 +107,7 @@ class Server {
 /** A process: its store and limiter, and what it has been told. */
 function processOf(server, { policy, lease, roundTripMs, timeoutMs }) {
   // A round trip has a least time, and now and then a much longer one.
-  const oneWayMs = () => (roundTripMs / 2) * (1 + 0.1 * -Math.log(random()) + (random() < 0.001 ? 5 : 0));
+  const oneWayMs = () => (roundTripMs / 2) * (1 + 0.1 * -Math.log(1 - random()) + (random() < 0.001 ? 5 : 0));
   const client = {
     status: "ready",
     options: {},

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { serve } from "./lib/child.mjs";
+import { cpuUs, serve } from "./lib/child.mjs";
 
 /** One server, in a process of its own, which loads only what it needs. */
 const [kind, ...args] = process.argv.slice(2);
@@ -81,8 +81,4 @@ const kinds = {
 
 const port = await kinds[kind](...args);
 
-serve((question) => {
-  if (question === "port") return port;
-  const { user, system } = process.cpuUsage();
-  return user + system;
-});
+serve((question) => (question === "port" ? port : cpuUs()));

@@ -1,5 +1,6 @@
 import { runInNewContext } from "node:vm";
-import { serve } from "./lib/child.mjs";
+import { cpuUs, serve } from "./lib/child.mjs";
+import { randomOf } from "./lib/random.mjs";
 import { median } from "./lib/report.mjs";
 import { clientKey, subjects } from "./lib/subjects.mjs";
 
@@ -15,16 +16,11 @@ const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
 const keyCount = kase === "keys" ? 100_000 : 1;
 const run = loop(subject.async === true);
 let count = 1 << 16;
-let seed = 1;
-
-function drawn() {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-  return Math.floor((seed / 2 ** 32) * keyCount);
-}
+const random = randomOf(1);
 
 /** Strings that no Map has seen, as those of a request are: a Map finds a string that it holds by its address alone. */
 function freshKeys(amount) {
-  return Array.from({ length: amount }, () => clientKey(drawn()));
+  return Array.from({ length: amount }, () => clientKey(Math.floor(random() * keyCount)));
 }
 
 /**
@@ -48,10 +44,9 @@ async function nsOf(times) {
   let allowed = 0;
   for (let done = 0; done < times; done += batch) {
     const keys = freshKeys(batch);
-    const before = process.cpuUsage();
+    const startUs = cpuUs();
     allowed += await run(decide, keys);
-    const { user, system } = process.cpuUsage(before);
-    us += user + system;
+    us += cpuUs() - startUs;
   }
   const made = Math.ceil(times / batch) * batch;
   if (name !== "clock alone" && allowed !== (kase === "denied" ? 0 : made)) {

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { formatOf } from "@floodgate/simulator";
+import { randomOf } from "../lib/random.mjs";
 
 /** Requests as `{ atMs, key }`, in order of time. Each kind of traffic is the same on every machine: its randomness has a seed. */
 
@@ -8,25 +9,14 @@ const minuteMs = 60_000;
 /** A whole minute, so that windows begin at the start. */
 const startMs = Date.UTC(2026, 0, 1);
 
-/** Numbers from 0 to 1, the same for a seed (mulberry32, by Tommy Ettinger). */
-function randomOf(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** A time until the next event, if events come independently and so often on average. */
 const pause = (random, meanMs) => -Math.log(1 - random()) * meanMs;
 
 const byTime = (requests) => requests.map(({ atMs, key }) => ({ atMs: Math.floor(atMs), key })).sort((a, b) => a.atMs - b.atMs);
 
 /** Requests at random times from 1000 clients: the n-th sends 1/n as many as the first. */
-export function zipf(seed = 1) {
-  const random = randomOf(seed);
+export function zipf() {
+  const random = randomOf(1);
   const shares = Array.from({ length: 1000 }, (_, i) => 1 / (i + 1));
   const total = shares.reduce((sum, share) => sum + share, 0);
   const upTo = [];
@@ -40,8 +30,8 @@ export function zipf(seed = 1) {
 }
 
 /** 100 clients that each send 5 to 60 requests within two seconds, then nothing for a minute on average. */
-export function bursts(seed = 2) {
-  const random = randomOf(seed);
+export function bursts() {
+  const random = randomOf(2);
   const requests = [];
   for (let client = 0; client < 100; client++) {
     for (let atMs = startMs + random() * minuteMs; atMs < startMs + 60 * minuteMs; atMs += pause(random, minuteMs)) {

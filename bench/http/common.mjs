@@ -34,9 +34,12 @@ export const nodeNoops = {
   },
 };
 
-/** What stands in front of the route, by its kind. `peer` makes the other library's middleware. */
-export function middlewaresOf({ noop, rejectingNoop, rateLimit, peer }) {
-  return {
+/**
+ * The function that makes a server's listener for a kind of limit.
+ * @param appOf makes it of what stands in front of the route; undefined: nothing. `peer` makes the other library's middleware.
+ */
+export function listenerOf({ noop, rejectingNoop, rateLimit, peer }, appOf) {
+  const limits = {
     nothing: () => undefined,
     noop: () => noop,
     "noop denied": () => rejectingNoop,
@@ -45,6 +48,7 @@ export function middlewaresOf({ noop, rejectingNoop, rateLimit, peer }) {
     "peer allowed": () => peer(neverReached),
     "peer denied": () => peer(1),
   };
+  return (kind) => appOf(limits[kind]());
 }
 
 export const answer = { hello: "world" };

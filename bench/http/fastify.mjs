@@ -1,7 +1,7 @@
 import fastifyRateLimit from "@fastify/rate-limit";
 import { rateLimit } from "@floodgate/fastify";
 import Fastify from "fastify";
-import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, listenerOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 /** A plugin whose hook belongs to the scope that registers it. */
 const hooked = (hook) => Object.assign(async (app) => void app.addHook("onRequest", hook), { [Symbol.for("skip-override")]: true });
@@ -19,13 +19,10 @@ const rejectingNoop = hooked((_request, reply) => {
 
 const peer = (max) => Object.assign((app) => fastifyRateLimit(app, { max, timeWindow: windowMs }), { [Symbol.for("skip-override")]: true });
 
-const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
-
-export async function listener(kind) {
+export const listener = listenerOf({ noop, rejectingNoop, rateLimit, peer }, async (limit) => {
   const app = Fastify();
-  const limit = middlewares[kind]();
   if (limit !== undefined) await app.register(limit);
   app.get("/", async () => answer);
   await app.ready();
   return app.routing;
-}
+});

@@ -1,6 +1,6 @@
 import { rateLimit } from "@floodgate/fetch";
 import { toNodeHandler } from "srvx/node";
-import { answer, middlewaresOf, rejection, twoHeaders } from "./common.mjs";
+import { answer, listenerOf, rejection, twoHeaders } from "./common.mjs";
 
 const noop = (handler) => async (request) => {
   const response = await handler(request);
@@ -10,10 +10,7 @@ const noop = (handler) => async (request) => {
 
 const rejectingNoop = () => async () => new Response(rejection.body, { status: 429, headers: rejection.headers });
 
-const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit });
-
-export function listener(kind) {
+export const listener = listenerOf({ noop, rejectingNoop, rateLimit }, (limit) => {
   const handler = () => Response.json(answer);
-  const limit = middlewares[kind]();
   return toNodeHandler(limit === undefined ? handler : limit(handler));
-}
+});

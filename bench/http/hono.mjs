@@ -3,7 +3,7 @@ import { getRequestListener } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
-import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, listenerOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(c, next) {
   for (const name in twoHeaders) c.header(name, twoHeaders[name]);
@@ -19,12 +19,9 @@ const keyGenerator = (c) => getConnInfo(c).remote.address;
 
 const peer = (limit) => rateLimiter({ limit, windowMs, standardHeaders: "draft-7", keyGenerator });
 
-const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
-
-export function listener(kind) {
+export const listener = listenerOf({ noop, rejectingNoop, rateLimit, peer }, (limit) => {
   const app = new Hono();
-  const limit = middlewares[kind]();
   if (limit !== undefined) app.use(limit);
   app.get("/", (c) => c.json(answer));
   return getRequestListener(app.fetch);
-}
+});

@@ -1,7 +1,7 @@
 import { rateLimit } from "@floodgate/koa";
 import Koa from "koa";
 import koaRateLimit from "koa-ratelimit";
-import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, listenerOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(ctx, next) {
   for (const name in twoHeaders) ctx.set(name, twoHeaders[name]);
@@ -16,14 +16,11 @@ function rejectingNoop(ctx) {
 
 const peer = (limit) => koaRateLimit({ driver: "memory", db: new Map(), duration: windowMs, max: limit });
 
-const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
-
-export function listener(kind) {
+export const listener = listenerOf({ noop, rejectingNoop, rateLimit, peer }, (limit) => {
   const app = new Koa();
-  const limit = middlewares[kind]();
   if (limit !== undefined) app.use(limit);
   app.use((ctx) => {
     ctx.body = answer;
   });
   return app.callback();
-}
+});

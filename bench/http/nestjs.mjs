@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { FloodgateGuard, FloodgateModule } from "@floodgate/nestjs";
-import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, listenerOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 // The copy of Nest that @floodgate/nestjs uses here: a workspace has one for each set of optional peers.
 const load = createRequire(import.meta.resolve("@floodgate/nestjs/package.json"));
@@ -38,17 +38,17 @@ class RejectingGuard {
   }
 }
 
-const middlewares = middlewaresOf({
+const subject = {
   noop: guarded(NoopGuard),
   rejectingNoop: guarded(RejectingGuard),
   rateLimit: (options) => guarded(FloodgateGuard, FloodgateModule.forRoot(options)),
   peer: (limit) => guarded(ThrottlerGuard, ThrottlerModule.forRoot([{ ttl: windowMs, limit }])),
-});
+};
 
-export async function listener(kind) {
+export const listener = listenerOf(subject, async (limit) => {
   class App {}
-  Module({ controllers: [Hello], ...middlewares[kind]() })(App);
+  Module({ controllers: [Hello], ...limit })(App);
   const app = await NestFactory.create(App, { logger: false, abortOnError: false });
   await app.init();
   return app.getHttpAdapter().getInstance();
-}
+});

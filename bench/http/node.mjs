@@ -1,13 +1,12 @@
 import { rateLimit } from "@floodgate/node";
-import { answer, middlewaresOf, nodeNoops } from "./common.mjs";
+import { answer, listenerOf, nodeNoops } from "./common.mjs";
 
-const middlewares = middlewaresOf({ ...nodeNoops, rateLimit });
-
-export function listener(kind) {
-  const limit = middlewares[kind]() ?? ((_req, _res, next) => next());
-  return (req, res) =>
-    limit(req, res, () => {
-      res.setHeader("Content-Type", "application/json");
-      res.end(JSON.stringify(answer));
-    });
-}
+export const listener = listenerOf(
+  { ...nodeNoops, rateLimit },
+  (limit = (_req, _res, next) => next()) =>
+    (req, res) =>
+      limit(req, res, () => {
+        res.setHeader("Content-Type", "application/json");
+        res.end(JSON.stringify(answer));
+      }),
+);

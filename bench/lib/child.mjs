@@ -59,26 +59,19 @@ export function askOnce(script, args, question, execArgv) {
  * Measures subjects that take turns, each in a process of its own, so that a busy machine treats them alike. Several processes of each come one
  * after the other, because where its memory happens to lie makes one process faster than the next.
  * @param subjects the arguments of each one's `Child`, by name.
+ * @param ask gets a process, whether it only warms up, and the name of its subject.
  * @returns the answers of each, in order.
  */
-export async function inTurn(label, subjects, { processes, rounds, warmUp, ask }) {
+export async function inTurn(label, subjects, { processes, rounds, ask }) {
   const names = Object.keys(subjects);
-  const answers = Object.fromEntries(names.map((name) => [name, []]));
+  const generations = [];
   for (let generation = 1; generation <= processes; generation++) {
-    progress(`${label}: processes ${generation} of ${processes}`);
-    await withChildren(
-      names.map((name) => new Child(...subjects[name])),
-      async (children) => {
-        for (const child of children) await child.ask(warmUp);
-        for (let round = 0; round < rounds; round++) {
-          const order = [...names.keys()];
-          // Each goes first as often as last.
-          for (const i of round % 2 === 0 ? order : order.reverse()) answers[names[i]].push(await children[i].ask(ask));
-        }
-      },
-    );
+    const children = Object.fromEntries(names.map((name) => [name, new Child(...subjects[name])]));
+    const measure = (name, isWarmUp) => ask(children[name], isWarmUp, name);
+    const inProcesses = `${label}: processes ${generation} of ${processes}`;
+    generations.push(await withChildren(Object.values(children), () => inRounds(inProcesses, names, rounds, measure)));
   }
-  return answers;
+  return Object.fromEntries(names.map((name) => [name, generations.flatMap((answers) => answers[name])]));
 }
 
 /**
@@ -90,7 +83,8 @@ export async function inRounds(label, names, rounds, measure) {
   const answers = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     progress(`${label}: round ${round} of ${rounds}`);
-    for (const name of names) {
+    // Each goes first as often as last.
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const answer = await measure(name, round === 0);
       if (round > 0) answers[name].push(answer);
     }
@@ -115,4 +109,10 @@ export function heldMemory() {
 export function addedSince(before) {
   const { heap, outside } = heldMemory();
   return { heap: heap - before.heap, outside: outside - before.outside };
+}
+
+/** The CPU time of this process so far, in microseconds. */
+export function cpuUs() {
+  const { user, system } = process.cpuUsage();
+  return user + system;
 }

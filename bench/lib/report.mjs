@@ -1,16 +1,20 @@
 import { cpus } from "node:os";
 
+/** The number that a share of the numbers does not exceed; between two, their mean by distance. */
+export function quantile(numbers, share) {
+  const sorted = Float64Array.from(numbers).sort();
+  const at = (sorted.length - 1) * share;
+  const below = sorted[Math.floor(at)];
+  return below + (sorted[Math.ceil(at)] - below) * (at % 1);
+}
+
 export function median(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return quantile(numbers, 0.5);
 }
 
 /** Half the interquartile range. */
 export function halfQuartileRange(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const quantile = (share) => sorted[Math.round((sorted.length - 1) * share)];
-  return (quantile(0.75) - quantile(0.25)) / 2;
+  return (quantile(numbers, 0.75) - quantile(numbers, 0.25)) / 2;
 }
 
 /** The median of the ratios of numbers that were measured in turn. */
