@@ -56,19 +56,15 @@ export function gate(): { opened: Promise<void>; open: () => void } {
   return { opened, open };
 }
 
+const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"] as const;
+
 /** Makes a store asynchronous. */
 export function later(store: Store<"sync">): Store<"async"> {
-  return {
-    mode: "async",
-    consume: async (...check) => store.consume(...check),
-    consumeAll: async (checks) => store.consumeAll(checks),
-    peek: async (...look) => store.peek(...look),
-    settle: async (...charge) => store.settle(...charge),
-    reset: async (...which) => store.reset(...which),
-    block: async (...blocked) => store.block(...blocked),
-    unblock: async (...which) => store.unblock(...which),
-    keyState: async (...which) => store.keyState(...which),
-  };
+  const call =
+    (method: (typeof methods)[number]) =>
+    async (...args: unknown[]) =>
+      (store[method] as (...args: unknown[]) => unknown)(...args);
+  return { mode: "async", ...Object.fromEntries(methods.map((method) => [method, call(method)])) } as Store<"async">;
 }
 
 type Items = Record<string, Record<string, unknown>>;
