@@ -8,6 +8,17 @@ const isLong = process.argv[2] === "long";
 const postgres = "/usr/lib/postgresql";
 const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, "bin")) : [];
 const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin", ...versions];
+/** Runs a command. Answers the first line of its complaint if it fails. */
+function attempt(command) {
+  try {
+    command();
+  } catch (error) {
+    return String(error.stderr ?? error.message)
+      .trim()
+      .split("\n", 1)[0];
+  }
+}
+
 const isThere = ({ names }) => names.some((name) => folders.some((folder) => existsSync(resolve(folder, name))));
 const needed = Object.values(programs).filter((program) => isLong || !program.long);
 const missing = [...new Set(needed.filter((program) => !isThere(program)).map(({ debian }) => debian))];
@@ -25,12 +36,12 @@ if (missing.length > 0 && installs) {
   // Debian starts no service in run level 1.
   const env = { ...process.env, RUNLEVEL: "1", DEBIAN_FRONTEND: "noninteractive" };
   const run = (...args) => execFileSync(apt[0], [...apt.slice(1), "-o", "DPkg::Lock::Timeout=300", ...args], { env, stdio: "pipe" });
-  for (const args of [["update"], ...missing.map((name) => ["install", "--yes", "--no-install-recommends", name])]) {
-    try {
-      run(...args);
-    } catch (error) {
-      // Its tests say what they lack.
-      console.log(`apt-get ${args.join(" ")} failed: ${error.stderr}`);
-    }
+  const update = attempt(() => run("update"));
+  if (update !== undefined) console.log(`apt-get update failed: ${update}`);
+  for (const name of missing) {
+    const isKnown = attempt(() => execFileSync("apt-cache", ["show", name], { stdio: "pipe" })) === undefined;
+    const failure = isKnown ? attempt(() => run("install", "--yes", "--no-install-recommends", name)) : "this system has no such package";
+    // Its tests say what they lack, or are left out.
+    if (failure !== undefined) console.log(`${name} is not installed: ${failure}.`);
   }
 }

@@ -32,11 +32,9 @@ export function program(name: keyof typeof programs): string {
   return found;
 }
 
-/** The path of valkey-server, for `startRedis({ binary })`. Undefined, with a warning, if it is not installed. */
+/** The path of valkey-server, for `startRedis({ binary })`. Undefined if it is not installed: `npm test` says that what needs it is left out. */
 export function valkeyServer(): string | undefined {
-  const found = find(programs["valkey-server"].names);
-  if (found === undefined) process.emitWarning("There is no valkey-server on the PATH: what needs it is left out.");
-  return found;
+  return find(programs["valkey-server"].names);
 }
 
 /** redis-server, and valkey-server if it is installed, for tests that run on each. */

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
 import type { Tick } from "../../src/contract.js";
 import { ask, askRaw, openEvents } from "../adapters/http.js";
@@ -19,24 +20,33 @@ const keepAlive = { headers: { Connection: "keep-alive" } };
 /** Writes only below `temp`, and turns off update checks. */
 const env = { ...process.env, DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
 
-async function withApp([command = "", ...args]: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
+/** Starts the app, uses it, and expects the codes of exactly these warnings. Deno writes notices of its own beside them. */
+async function withApp(
+  [command = "", ...args]: readonly string[],
+  warnings: readonly string[],
+  use: (port: number) => Promise<void>,
+): Promise<void> {
   expect(existsSync(command), command).toBe(true);
-  const child = spawn(command, [...args, "app.mjs"], { cwd: __dirname, env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(command, [...args, "app.mjs"], { cwd: __dirname, env, stdio: ["ignore", "pipe", "pipe"] });
+  const written = text(child.stderr);
   const exited = once(child, "exit");
   try {
-    const [line] = await Promise.race([once(child.stdout, "data"), exited.then(() => ["it ended at once"])]);
-    await use(Number(/:(\d+)\n/.exec(String(line))?.[1]));
+    const [line] = await Promise.race([once(child.stdout, "data"), exited.then(async () => [await written])]);
+    const [, port] = /:(\d+)\n/.exec(String(line)) ?? [];
+    expect(port, String(line)).toBeDefined();
+    await use(Number(port));
   } finally {
     child.kill();
     await exited;
   }
+  expect([...(await written).matchAll(/^\[floodgate\] (\w+)/gm)].map(([, code]) => code)).toEqual(warnings);
 }
 
 it.each([
   ["Bun", [join(modules, ".bin/bun")]],
   ["Deno", [...deno, "--allow-env=NODE_ENV"]],
 ])("%s: the dashboard answers a browser on this machine, live, and no proxy", async (_, command) => {
-  await withApp(command, async (port) => {
+  await withApp(command, ["FLOODGATE_DASHBOARD_CLOSED", "FLOODGATE_MISSING_PROXY_SETTING"], async (port) => {
     for (const path of ["/f", "/f/", "/f/data/overview"]) expect((await ask(port, path, keepAlive)).status, path).toBe(200);
     for (const headers of [{ Host: "evil.example" }, { "X-Forwarded-For": "127.0.0.1" }, { Origin: "https://evil.example" }]) {
       expect((await ask(port, "/f/", { headers: { ...keepAlive.headers, ...headers } })).status).toBe(404);
@@ -61,7 +71,7 @@ it.each([
 });
 
 it("Deno without permission to read NODE_ENV: the dashboard stays closed", async () => {
-  await withApp(deno, async (port) => {
+  await withApp(deno, ["FLOODGATE_DASHBOARD_CLOSED"], async (port) => {
     expect((await ask(port, "/f/", keepAlive)).status).toBe(404);
     expect((await ask(port, "/")).text).toBe("hello");
   });
