@@ -78,8 +78,9 @@ beforeAll(async () => {
   ends.push(() => page.close());
   const onEvent = (event: FloodgateEvent): void => void (event.type === "request" && requests.push(event));
   const user = (req: express.Request): string => req.get("x-user") ?? "ann";
+  const rules = await fileRules(file);
   limit = rateLimit({
-    rules: await fileRules(file),
+    rules,
     store: redisStore(redis, { denyCache: false }),
     timeoutMs: 10_000,
     keys: { user },
@@ -90,7 +91,7 @@ beforeAll(async () => {
   const denying = rateLimit({ name: "denying", ...small, onStoreError: "deny" });
   const falling = rateLimit({ name: "falling", ...small, onStoreError: memoryStore() });
   const opening = rateLimit({ name: "opening", ...small });
-  ends.push(...[limit, denying, falling, opening].map((one) => () => one.close()));
+  ends.push(...[limit, denying, falling, opening, rules].map((one) => () => one.close()));
   const app = express();
   app.use("/dashboard", page);
   app.use("/denying", denying);

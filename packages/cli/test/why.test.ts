@@ -27,13 +27,15 @@ rules:
 let server: RedisServer;
 let redis: Redis;
 let client: ReturnType<typeof supertest>;
+let rules: Awaited<ReturnType<typeof fileRules>>;
 let limit: ReturnType<typeof rateLimit>;
 beforeAll(async () => {
   server = await startRedis();
   redis = new Redis(server.port, server.host);
   const app = express();
+  rules = await fileRules(file);
   limit = rateLimit({
-    rules: await fileRules(file),
+    rules,
     store: redisStore(redis, { denyCache: false }),
     timeoutMs: 10_000,
     keys: { user: (req) => req.get("x-user") },
@@ -48,6 +50,7 @@ beforeAll(async () => {
 beforeEach(() => redis.flushall());
 afterAll(async () => {
   limit.close();
+  await rules.close();
   redis.disconnect();
   await server.stop();
 });
