@@ -312,7 +312,7 @@ describe("the address of a client", () => {
 
 describe("paths", () => {
   it("that the router cuts at a semicolon count under the rules of what is left", async () => {
-    const app = Fastify({ routerOptions: { useSemicolonDelimiter: true } });
+    const app = Fastify({ routerOptions: { useSemicolonDelimiter: true } as object });
     app.register(rateLimit({ rules: [{ name: "login", match: { path: "/login" }, policy }] }));
     app.get("/login", ok);
     expect(await statuses(app, "/login;a/b?c", 3)).toEqual([200, 200, 429]);

@@ -18,69 +18,56 @@ const faulty = (fail: () => never | Promise<never>): [string, LimitSetup][] => [
 
 /** When the app's own functions fail, the request fails: it is not allowed, not a 429, and does not crash the process. */
 export function errorCases({ adapter, it }: AdapterSuite): void {
+  // Frameworks may treat most of these as no error, or as a special word ("route", "router").
+  const reasons = [fault, undefined, null, 0, "", "route", "router"];
+  const codeOf = (reason: unknown): string => (reason === fault ? fault.message : "FLOODGATE_NO_ERROR");
+  let reason: unknown;
   const throws = (): never => {
-    throw fault;
+    throw reason;
   };
   const rejects = async (): Promise<never> => {
     await turn();
-    throw fault;
+    throw reason;
   };
+
   for (const [how, fail] of [
     ["throws", throws],
     ["rejects", rejects],
   ] as const) {
-    it(`a function that ${how} reaches the framework's error handler, and the request is not served`, async (web) => {
+    it(`a function that ${how}, with an error or anything else, reaches the framework's error handler, and the request is not served`, async (web) => {
       for (const [what, limit] of faulty(fail)) {
         let served = 0;
         const { onEvent } = web.listen("degraded");
         const app = await web.start({ limits: [{ ...limit, onEvent }], handler: () => ({ body: ++served }) });
-        const { status, headers } = await app.get();
-        assert.deepEqual([status, served, headers["ratelimit"], app.errors], [500, 0, undefined, [fault]], what);
+        for (const [i, each] of reasons.entries()) {
+          reason = each;
+          const { status, headers } = await app.get();
+          const seen = [status, served, headers["ratelimit"], app.codes.slice(i)];
+          assert.deepEqual(seen, [500, 0, undefined, [codeOf(reason)]], `${what} ${how} ${JSON.stringify(reason)}`);
+        }
+        assert.equal(app.errors[0], fault);
         // Neither a decision nor a store error is reported.
         assert.deepEqual(web.events, [], what);
       }
     });
   }
 
-  // Frameworks may treat these as no error, or as a special word ("route", "router").
-  const reasons = [undefined, null, 0, "", "route", "router"];
-
-  it("a function that throws undefined, null, 0 or a text is an error too, and the request is not served", async (web) => {
-    let reason: unknown;
-    const fail = (): never => {
-      throw reason;
-    };
-    for (const [what, limit] of [...faulty(fail), ...faulty(async () => fail())]) {
-      let served = 0;
-      const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
-      for (const [i, each] of reasons.entries()) {
-        reason = each;
-        const { status } = await app.get();
-        const codes = app.codes.slice(i);
-        assert.deepEqual([status, served, codes], [500, 0, ["FLOODGATE_NO_ERROR"]], `${what} throws ${JSON.stringify(reason)}`);
-      }
-    }
-  });
-
   it("onLimited that throws undefined, null, 0, a text or an error is an error of that request", async (web) => {
-    let reason: unknown;
-    const fail = (): never => {
-      throw reason;
-    };
-    for (const onLimited of [fail, async () => fail()]) {
+    for (const onLimited of [throws, rejects]) {
       let served = 0;
       const limit: LimitSetup = { policy: fixedWindow({ limit: 1, window: "1m" }), onLimited };
       const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
-      for (const [i, each] of [...reasons, fault].entries()) {
+      for (const [i, each] of reasons.entries()) {
         reason = each;
         assert.deepEqual([await app.statuses(2), served], [[200, 500], i + 1]);
-        assert.deepEqual(app.codes.slice(i), [reason === fault ? fault.message : "FLOODGATE_NO_ERROR"]);
+        assert.deepEqual(app.codes.slice(i), [codeOf(reason)]);
         web.nowMs += 60_000;
       }
     }
   });
 
   it("an error in the handler goes to the framework, and the limit keeps counting", async (web) => {
+    reason = fault;
     const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }], handler: rejects });
     assert.deepEqual(await app.statuses(2), [500, 429]);
     assert.deepEqual(app.errors, [fault]);
