@@ -1,19 +1,10 @@
-import {
-  concurrency,
-  consumeAll,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import * as core from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { inRounds } from "./lib/child.mjs";
+import { policiesOf } from "./lib/policies.mjs";
 import { median, medianRatio, spread, table } from "./lib/report.mjs";
 
 /** What any limiter that keeps a state must do: read the clock and the state, write the state with an expiry, and reply. */
@@ -23,17 +14,9 @@ local value = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return { tonumber(time[1]), 1, 2 }`;
 
+const { concurrency, consumeAll, createLimiter, slidingWindowCounter } = core;
 const [limit, window] = [1_000_000, "1h"];
-const policies = {
-  "fixed window": fixedWindow({ limit, window }),
-  "sliding window counter": slidingWindowCounter({ limit, window }),
-  "sliding window counter, 6 buckets": slidingWindowCounter({ limit, window, buckets: 6 }),
-  "sliding window log": slidingWindowLog({ limit, window }),
-  "token bucket": tokenBucket({ capacity: limit, refill: limit, every: window }),
-  "token bucket, interval": tokenBucket({ capacity: limit, refill: limit, every: window, style: "interval" }),
-  gcra: gcra({ limit, window }),
-  "leaky bucket": leakyBucket({ capacity: limit, leak: limit, every: window }),
-};
+const policies = policiesOf(core, { limit, window });
 
 /** Keys of a subject, and calls of one round. */
 const [keys, calls] = [50, 200];
@@ -46,7 +29,7 @@ const entries = 5000;
 async function settlementOf(redis) {
   let nowMs = Date.now();
   const store = redisStore(redis, { denyCache: false, clock: () => nowMs++ });
-  const limiter = createLimiter({ name: settlement, policy: policies["sliding window log"], store, timeoutMs: 5000 });
+  const limiter = createLimiter({ name: settlement, policy: policies.slidingWindowLog, store, timeoutMs: 5000 });
   for (let i = 0; i < entries; i++) await limiter.consume("key");
   const charges = [];
   const prepare = async () => {
@@ -91,7 +74,7 @@ export async function redisScript({ rounds }) {
     const pair = ["1m", window].map((window) =>
       createLimiter({ name: `per ${window}`, policy: slidingWindowCounter({ limit, window }), store, timeoutMs: 5000 }),
     );
-    subjects["two sliding window counters"] = { call: (key) => consumeAll(pair.map((limiter) => ({ limiter, key }))) };
+    subjects["two slidingWindowCounters"] = { call: (key) => consumeAll(pair.map((limiter) => ({ limiter, key }))) };
     subjects[settlement] = await settlementOf(redis);
     const slot = createLimiter({ name: "slot", policy: concurrency({ limit: 10_000, hold: "1h" }), store, timeoutMs: 5000 });
     subjects["concurrency, taken or given back"] = { call: async (key) => slot.refund(key, await slot.consume(key)) };

@@ -1,9 +1,10 @@
 import { MemoryStore } from "express-rate-limit";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { load } from "./packed.mjs";
+import { policiesOf } from "./policies.mjs";
 
-const { concurrency, consumeAll, createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } =
-  load("@floodgate/core");
+const core = load("@floodgate/core");
+const { concurrency, consumeAll, createLimiter, slidingWindowCounter, tokenBucket } = core;
 const { memoryStore } = load("@floodgate/store-memory");
 
 const window = "1h";
@@ -37,10 +38,10 @@ const asObject = (allowed, limit, { count, reset }, nowMs) => ({
 });
 
 const ours =
-  (policyOf) =>
+  (name) =>
   ({ limit, maxKeys = 100_000 }) => {
     const store = memoryStore({ maxKeys });
-    const limiter = createLimiter({ name: "api", policy: policyOf(limit), store });
+    const limiter = createLimiter({ name: "api", policy: policiesOf(core, { limit, window })[name], store });
     const decide = (key) => limiter.consume(key);
     return Object.assign(decide, { size: () => store.size });
   };
@@ -92,15 +93,8 @@ export const subjects = {
   "bare Map": { make: bareMap((allowed) => allowed) },
   "bare Map, an object for each answer": { make: bareMap(asObject) },
   "clock alone": { make: () => () => Date.now() > 0 },
-  slidingWindowCounter: { make: ours((limit) => slidingWindowCounter({ limit, window })) },
-  "slidingWindowCounter, 6 buckets": { make: ours((limit) => slidingWindowCounter({ limit, window, buckets: 6 })) },
-  fixedWindow: { make: ours((limit) => fixedWindow({ limit, window })) },
-  slidingWindowLog: { make: ours((limit) => slidingWindowLog({ limit, window })) },
-  tokenBucket: { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window })) },
-  "tokenBucket, interval": { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window, style: "interval" })) },
-  leakyBucket: { make: ours((limit) => leakyBucket({ capacity: limit, leak: limit, every: window })) },
+  ...Object.fromEntries(Object.keys(policiesOf(core, { limit: 1, window })).map((name) => [name, { make: ours(name) }])),
   "three limits": { make: threeLimits },
-  gcra: { make: ours((limit) => gcra({ limit, window })) },
   "tokenBucket, refunded": { make: ({ limit }) => givenBack(tokenBucket({ capacity: limit, refill: limit, every: window }), limit) },
   "concurrency, taken and given back": {
     make: ({ limit }) => givenBack(concurrency({ limit: Math.min(limit, 10_000), hold: window }), limit),

@@ -1,16 +1,9 @@
-import {
-  consumeAll,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import * as core from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
+import { policiesOf } from "../lib/policies.mjs";
 import { rateLimiterFlexible, rateLimitRedis, upstash } from "./peers.mjs";
 
+const { consumeAll, createLimiter, slidingWindowCounter, slidingWindowLog } = core;
 const window = "1h";
 const neverReached = 1e9;
 
@@ -66,24 +59,20 @@ function allowed(decision) {
 
 const limit = neverReached;
 /** Buckets and queues that refill so slowly that they never become full again. */
-const capacity = 1e6;
-const pace = { refill: 100_000, every: "1d" };
+const policies = {
+  ...policiesOf(core, { limit, window, capacity: 1e6, refill: 100_000, every: "1d" }),
+  // A log of all that an hour of this brings would be no log of a rate limit.
+  slidingWindowLog: slidingWindowLog({ limit, window: "1s" }),
+};
 const denied = slidingWindowCounter({ limit: 1, window });
 
 /** By name; `denied` where each key but for its first request is rejected; `keys` unless there are 1,000; `command` where the client sends another than EVALSHA. */
 export const subjects = {
   INCR: { make: incr, command: "incr" },
   "minimal EVALSHA": { make: minimalEvalsha },
-  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })) },
-  "two of them in one step": { make: twoLimits },
+  ...Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, { make: ours(policy) }])),
+  "two slidingWindowCounters in one step": { make: twoLimits },
   "two INCRs in a pipeline": { make: twoIncrs, command: "incr" },
-  fixedWindow: { make: ours(fixedWindow({ limit, window })) },
-  // A log of all that an hour of this brings would be no log of a rate limit.
-  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })) },
-  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })) },
-  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })) },
-  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })) },
-  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })) },
   "rate-limit-redis": { make: (redis) => rateLimitRedis(redis, limit) },
   "rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, limit) },
   "@upstash/ratelimit": { make: (redis) => upstash(redis, limit) },
