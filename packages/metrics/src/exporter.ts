@@ -1,24 +1,21 @@
 import { checkOptions, wholeNumber } from "@floodgate/core/rules";
 
-export interface Running {
+export interface Exporter {
   stop(): void;
+  /** Called when the app starts it again while it runs. */
+  startAgain?(): void;
 }
 
 /**
  * Runs at most one exporter for each target: a registry, or a provider. A second call for the same target adds nothing, so nothing is
  * counted twice. The exporter runs until each call has been stopped.
- * @returns a function that takes the target, what starts the exporter unless one runs, and what is called with the exporter that runs. It
- * returns a function that stops this call's use of it.
+ * @returns a function that starts the exporter of a target unless it runs. That function returns one that stops this use of it.
  */
-export function onePerTarget<Exporter extends Running>(): (
-  target: object,
-  start: () => Exporter,
-  again?: (exporter: Exporter) => void,
-) => () => void {
+export function onePerTarget(): (target: object, start: () => Exporter) => () => void {
   const running = new WeakMap<object, { readonly exporter: Exporter; users: number }>();
-  return (target, start, again) => {
+  return (target, start) => {
     const known = running.get(target);
-    if (known !== undefined) again?.(known.exporter);
+    known?.exporter.startAgain?.();
     const entry = known ?? { exporter: start(), users: 0 };
     running.set(target, entry);
     entry.users++;

@@ -239,6 +239,11 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
   warnings: counter("warnings", "{warning}", ["code"], "Probable mistakes in how the app uses Floodgate, by code of the warning."),
 };
 
+const ids = Object.keys(instruments) as InstrumentId[];
+export const counterIds: readonly CounterId[] = ids.filter((id): id is CounterId => instruments[id].kind === "counter");
+export const histogramIds: readonly HistogramId[] = ids.filter((id): id is HistogramId => instruments[id].kind === "histogram");
+export const nowIds: readonly NowId[] = ids.filter((id): id is NowId => ["sum", "gauge"].includes(instruments[id].kind));
+
 /**
  * The name in Prometheus: underscores, the base unit at the end, and `_total` for a counter. An OpenTelemetry pipeline that ends in
  * Prometheus makes the same name.

@@ -1,9 +1,7 @@
 import { type DecisionEvent, FloodgateError, type FloodgateEvent } from "@floodgate/core";
 import { type DecisionResult, type RequestEvent, type RequestResult, resultOf } from "@floodgate/core/rules";
-import { type CounterId, type HistogramId, type InstrumentId, instruments } from "./instruments.js";
+import { type CounterId, counterIds, type HistogramId, histogramIds, instruments } from "./instruments.js";
 import { type Attributes, type Recorder, rulesByName, SeriesOf, type Total } from "./series.js";
-
-type LeaseEvent = Extract<FloodgateEvent, { readonly type: "lease" }>;
 
 /** What became of a request under a rule. */
 type Result = DecisionResult | "exempt" | "missing-key" | "skipped";
@@ -23,10 +21,14 @@ interface Outcomes {
   owed: number;
 }
 
-/** The series that a request under a rule adds to, looked up once. */
-interface RuleSeries {
+/** Whole requests under the rule that decided. */
+interface RequestSeries {
   readonly name: string;
   readonly outcomes: { [R in RequestResult]?: Outcomes };
+}
+
+/** The series that a request under a rule adds to, looked up once. */
+interface RuleSeries extends RequestSeries {
   readonly results: { [R in Result]?: ResultSeries };
   readonly nearLimit: Total;
   readonly unitsCharged: Total;
@@ -48,7 +50,7 @@ export class Measurements {
   readonly #histograms = {} as Record<HistogramId, SeriesOf<Recorder>>;
   readonly #ruleSeries: (name: string) => RuleSeries;
   /** Of requests that no rule decided. */
-  readonly #ruleless: RuleSeries["outcomes"] = {};
+  readonly #ruleless: RequestSeries = { name: "", outcomes: {} };
   readonly #outcomes: Outcomes[] = [];
   readonly #decisionDuration: Recorder;
   readonly #roundTripDecisions: Recorder;
@@ -58,13 +60,8 @@ export class Measurements {
    * @param maxRules how many rules are told apart.
    */
   constructor(recorder: (id: HistogramId, attributes: Attributes) => Recorder, maxRules: number) {
-    for (const id of Object.keys(instruments) as InstrumentId[]) {
-      const { kind } = instruments[id];
-      if (kind === "counter") this.#counters[id as CounterId] = new SeriesOf(instruments[id], newTotal);
-      if (kind === "histogram") {
-        this.#histograms[id as HistogramId] = new SeriesOf(instruments[id], (attributes) => recorder(id as HistogramId, attributes));
-      }
-    }
+    for (const id of counterIds) this.#counters[id] = new SeriesOf(instruments[id], (attributes) => ({ attributes, value: 0 }));
+    for (const id of histogramIds) this.#histograms[id] = new SeriesOf(instruments[id], (attributes) => recorder(id, attributes));
     this.#ruleSeries = rulesByName(maxRules, (name) => this.#begin(name));
     this.#decisionDuration = this.#histograms.decisionDuration.with();
     this.#roundTripDecisions = this.#histograms.roundTripDecisions.with();
@@ -81,129 +78,91 @@ export class Measurements {
     return this.#ruleSeries(name).name;
   }
 
-  readonly add = (event: FloodgateEvent): void => {
-    const counters = this.#counters;
-    switch (event.type) {
-      case "allowed":
-      case "limited":
-      case "shadow-limited":
-      case "delayed":
-      case "degraded":
-        this.#decided(event);
-        break;
-      case "request":
-        this.#requested(event);
-        break;
-      case "exempt":
-        this.#resultOf(this.#ruleSeries(event.name), "exempt").requests.value++;
-        break;
-      case "missing-key":
-        this.#resultOf(this.#ruleSeries(event.name), event.rejected ? "missing-key" : "skipped").requests.value++;
-        break;
-      case "deny-cache-hit": {
-        const rule = this.#ruleSeries(event.name);
-        rule.denyCacheHits ??= counters.denyCacheHits.with(rule.name);
-        rule.denyCacheHits.value++;
-        break;
-      }
-      case "round-trip":
-        this.#histograms.roundTripDuration.with(event.ok ? "ok" : "error")(event.ms / 1000);
-        this.#roundTripDecisions(event.steps);
-        break;
-      case "refunded": {
-        const rule = this.ruleOf(event.name);
-        counters.refunds.with(rule, "succeeded").value++;
-        counters.unitsRefunded.with(rule).value += event.units;
-        break;
-      }
-      case "charged":
-        this.#ruleSeries(event.name).unitsCharged.value += event.units;
-        break;
-      case "settled": {
-        const rule = this.ruleOf(event.name);
-        counters.settlements.with(rule, "succeeded").value++;
-        counters.unitsSettled.with(rule, event.units < 0 ? "refunded" : "charged").value += Math.abs(event.units);
-        break;
-      }
-      case "refund-failed":
-        counters.refunds.with(this.ruleOf(event.name ?? unknownRule), "failed").value++;
-        break;
-      case "settle-failed":
-        counters.settlements.with(this.ruleOf(event.name ?? unknownRule), "failed").value++;
-        break;
-      case "slot-lost":
-        counters.slotsLost.with(this.ruleOf(event.name), event.counted ? "retaken" : "beside").value++;
-        break;
-      case "lease":
-        this.#leased(event);
-        break;
-      case "evicted":
-        counters.evictions.with(this.ruleOf(event.name)).value++;
-        break;
-      case "banned":
-        counters.bans.with(this.ruleOf(event.name), event.shadow ? "shadow" : "enforced").value++;
-        break;
-      case "blocked":
-      case "unblocked":
-      case "reset":
-      case "granted":
-        counters.keyChanges.with(this.ruleOf(event.name), event.type).value++;
-        break;
-      case "store-error":
-        counters.storeErrors.with(event.error instanceof FloodgateError ? event.error.code : "other").value++;
-        break;
-      case "breaker":
-        counters.breakerTransitions.with(event.state, event.part ?? "").value++;
-        break;
-      case "rules-reloaded":
-        counters.rulesReloads.with("accepted").value++;
-        break;
-      case "rules-refused":
-        counters.rulesReloads.with("refused").value++;
-        break;
-      case "warning":
-        counters.warnings.with(event.code).value++;
-        break;
-      default:
-        // A new event of core does not compile until it is measured here.
-        event satisfies never;
-    }
+  add(event: FloodgateEvent): void {
+    const measure = this.#measure[event.type] as ((event: FloodgateEvent) => void) | undefined;
+    // A newer core may have events that are not known here.
+    measure?.(event);
+  }
+
+  /** What each event measures. A new event of core does not compile until it has an entry. */
+  readonly #measure: { readonly [Type in FloodgateEvent["type"]]: (event: FloodgateEvent & { readonly type: Type }) => void } = {
+    allowed: (event) => this.#decided(event),
+    limited: (event) => this.#decided(event),
+    "shadow-limited": (event) => this.#decided(event),
+    delayed: (event) => this.#decided(event),
+    degraded: (event) => this.#decided(event),
+    request: (event) => this.#requested(event),
+    exempt: ({ name }) => this.#resultOf(this.#ruleSeries(name), "exempt").requests.value++,
+    "missing-key": ({ name, rejected }) => this.#resultOf(this.#ruleSeries(name), rejected ? "missing-key" : "skipped").requests.value++,
+    "deny-cache-hit": ({ name }) => {
+      const rule = this.#ruleSeries(name);
+      rule.denyCacheHits ??= this.#counters.denyCacheHits.with(rule.name);
+      rule.denyCacheHits.value++;
+    },
+    "round-trip": ({ ok, ms, steps }) => {
+      this.#histograms.roundTripDuration.with(ok ? "ok" : "error")(ms / 1000);
+      this.#roundTripDecisions(steps);
+    },
+    charged: ({ name, units }) => {
+      this.#ruleSeries(name).unitsCharged.value += units;
+    },
+    refunded: ({ name, units }) => {
+      this.#count("refunds", name, "succeeded");
+      this.#counters.unitsRefunded.with(this.ruleOf(name)).value += units;
+    },
+    "refund-failed": ({ name = unknownRule }) => this.#count("refunds", name, "failed"),
+    settled: ({ name, units }) => {
+      this.#count("settlements", name, "succeeded");
+      this.#count("unitsSettled", name, units < 0 ? "refunded" : "charged", Math.abs(units));
+    },
+    "settle-failed": ({ name = unknownRule }) => this.#count("settlements", name, "failed"),
+    "slot-lost": ({ name, counted }) => this.#count("slotsLost", name, counted ? "retaken" : "beside"),
+    lease: ({ name, units, spent }) => {
+      // Adds zeros too: all series begin with the first lease, so that their differences have a value.
+      this.#count("leases", name, "begun", spent === undefined ? 1 : 0);
+      this.#count("leases", name, "ended", spent === undefined ? 0 : 1);
+      this.#count("unitsLeased", name, "charged", spent === undefined ? units : 0);
+      this.#count("unitsLeased", name, "spent", spent ?? 0);
+      this.#count("unitsLeased", name, "returned", units - (spent ?? units));
+    },
+    evicted: ({ name }) => this.#counters.evictions.with(this.ruleOf(name)).value++,
+    banned: ({ name, shadow }) => this.#count("bans", name, shadow ? "shadow" : "enforced"),
+    blocked: ({ name, type }) => this.#count("keyChanges", name, type),
+    unblocked: ({ name, type }) => this.#count("keyChanges", name, type),
+    reset: ({ name, type }) => this.#count("keyChanges", name, type),
+    granted: ({ name, type }) => this.#count("keyChanges", name, type),
+    "store-error": ({ error }) => this.#counters.storeErrors.with(error instanceof FloodgateError ? error.code : "other").value++,
+    breaker: ({ state, part = "" }) => this.#counters.breakerTransitions.with(state, part).value++,
+    "rules-reloaded": () => this.#counters.rulesReloads.with("accepted").value++,
+    "rules-refused": () => this.#counters.rulesReloads.with("refused").value++,
+    warning: ({ code }) => this.#counters.warnings.with(code).value++,
   };
 
-  #leased({ name, units, spent }: LeaseEvent): void {
-    const rule = this.ruleOf(name);
-    const add = (id: CounterId, result: string, more: number): void => {
-      this.#counters[id].with(rule, result).value += more;
-    };
-    // Adds zeros too: all series begin with the first lease, so that their differences have a value.
-    add("leases", "begun", spent === undefined ? 1 : 0);
-    add("leases", "ended", spent === undefined ? 0 : 1);
-    add("unitsLeased", "charged", spent === undefined ? units : 0);
-    add("unitsLeased", "spent", spent ?? 0);
-    add("unitsLeased", "returned", units - (spent ?? units));
+  /** Adds to the counter of a rule and a result. */
+  #count(id: CounterId, name: string, result: string, more = 1): void {
+    this.#counters[id].with(this.ruleOf(name), result).value += more;
   }
 
   #requested({ name, result, replaces }: RequestEvent): void {
     if (replaces !== undefined) {
-      const before = this.#outcomesOf(replaces.name, replaces.result);
+      const before = this.#outcomesOf(this.#seriesOf(replaces.name), replaces.result);
       if (before.total.value > before.read) before.total.value--;
       else before.owed++;
     }
-    const outcomes = this.#outcomesOf(name, result);
+    const outcomes = this.#outcomesOf(this.#seriesOf(name), result);
     if (outcomes.owed > 0) outcomes.owed--;
     else outcomes.total.value++;
   }
 
-  #outcomesOf(name: string | undefined, result: RequestResult): Outcomes {
-    const rule = name === undefined ? undefined : this.#ruleSeries(name);
-    return this.#outcomesIn(rule?.outcomes ?? this.#ruleless, rule?.name ?? "", result);
+  #seriesOf(name: string | undefined): RequestSeries {
+    return name === undefined ? this.#ruleless : this.#ruleSeries(name);
   }
 
-  #outcomesIn(known: RuleSeries["outcomes"], rule: string, result: RequestResult): Outcomes {
-    let outcomes = known[result];
+  #outcomesOf(rule: RequestSeries, result: RequestResult): Outcomes {
+    let outcomes = rule.outcomes[result];
     if (outcomes === undefined) {
-      outcomes = { total: this.#counters.outcomes.with(rule, result), read: 0, owed: 0 };
-      known[result] = outcomes;
+      outcomes = { total: this.#counters.outcomes.with(rule.name, result), read: 0, owed: 0 };
+      rule.outcomes[result] = outcomes;
       this.#outcomes.push(outcomes);
     }
     return outcomes;
@@ -237,13 +196,9 @@ export class Measurements {
     const rule: RuleSeries = { name, outcomes: {}, results: {}, nearLimit: nearLimit.with(name), unitsCharged: unitsCharged.with(name) };
     for (const result of ["allowed", "limited", "failed-open", "failed-closed"] as const) {
       this.#resultOf(rule, result);
-      this.#outcomesIn(rule.outcomes, name, result);
+      this.#outcomesOf(rule, result);
     }
     evictions.with(name);
     return rule;
   }
-}
-
-function newTotal(attributes: Attributes): Total {
-  return { attributes, value: 0 };
 }

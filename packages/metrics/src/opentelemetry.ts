@@ -10,8 +10,8 @@ import {
   type Observable,
   trace,
 } from "@opentelemetry/api";
-import { type MetricsOptions, maxRulesOf, onePerTarget, type Running } from "./exporter.js";
-import { type CounterId, type HistogramId, type InstrumentId, instruments, type NowId } from "./instruments.js";
+import { type Exporter, type MetricsOptions, maxRulesOf, onePerTarget } from "./exporter.js";
+import { counterIds, type HistogramId, histogramIds, instruments, nowIds } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
 import type { Attributes, Recorder } from "./series.js";
@@ -23,7 +23,7 @@ export interface OpenTelemetryOptions extends MetricsOptions {
   meterProvider?: MeterProvider;
 }
 
-const useExporter = onePerTarget<OpenTelemetryExporter>();
+const useExporter = onePerTarget();
 
 /** Stands for the global provider. */
 const globalProvider: MeterProvider = { getMeter: (name, version, options) => metrics.getMeterProvider().getMeter(name, version, options) };
@@ -45,107 +45,81 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): () => void {
   const { meterProvider } = options;
   if (meterProvider !== undefined) checkProvider(meterProvider);
   const provider = meterProvider === undefined || meterProvider === metrics.getMeterProvider() ? globalProvider : meterProvider;
-  return useExporter(provider, () => new OpenTelemetryExporter(provider, maxRules));
+  return useExporter(provider, () => startExporter(provider, maxRules));
 }
 
 /** How often an exporter looks for the global provider, until there is one or an event comes. */
 const lookEveryMs = 1000;
 
-class OpenTelemetryExporter implements Running {
-  readonly #provider: MeterProvider;
-  readonly #measurements: Measurements;
-  readonly #stopObserving: () => void;
-  /** What is known once there is a meter that is not the API's own, which does nothing. */
-  #connection: Connection | undefined;
-  #timer: ReturnType<typeof setInterval> | undefined;
-
-  constructor(provider: MeterProvider, maxRules: number) {
-    this.#provider = provider;
-    this.#measurements = new Measurements((id, attributes) => this.#recorder(id, attributes), maxRules);
-    this.#stopObserving = observe((event) => {
-      if (this.#connection === undefined) this.#connect();
-      this.#measurements.add(event);
-      markSpan(event);
-    });
-    this.#connect();
-    if (this.#connection === undefined) this.#timer = every(lookEveryMs, () => this.#connect());
-  }
-
-  stop(): void {
-    this.#stopObserving();
-    clearInterval(this.#timer);
-    this.#connection?.close();
-  }
-
-  #connect(): void {
-    if (this.#connection !== undefined) return;
-    const meter = this.#provider.getMeter("@floodgate/metrics");
+function startExporter(provider: MeterProvider, maxRules: number): Exporter {
+  /** Undefined while the provider has only the API's own meter, which does nothing. */
+  let connection: Connection | undefined;
+  const recorder = (id: HistogramId, attributes: Attributes): Recorder => {
+    return (value) => connection?.histograms[id].record(value, attributes);
+  };
+  const measurements = new Measurements(recorder, maxRules);
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const look = (): void => {
+    if (connection !== undefined) return;
+    const meter = provider.getMeter("@floodgate/metrics");
     if (meter === createNoopMeter()) return;
-    clearInterval(this.#timer);
-    this.#connection = new Connection(meter, this.#measurements);
-  }
-
-  #recorder(id: HistogramId, attributes: Attributes): Recorder {
-    return (value) => this.#connection?.histograms[id].record(value, attributes);
-  }
-}
-
-/** The instruments of one meter. */
-class Connection {
-  readonly histograms: Readonly<Record<HistogramId, Histogram>>;
-  readonly #meter: Meter;
-  readonly #measurements: Measurements;
-  readonly #counters: ReadonlyMap<CounterId, Observable>;
-  readonly #numbers: ReadonlyMap<NowId, Observable>;
-  /** The sums that were reported last time, by their attributes' values. An SDK repeats a value until it gets another one. */
-  #sums = new Map<string, Sum>();
-
-  constructor(meter: Meter, measurements: Measurements) {
-    this.#meter = meter;
-    this.#measurements = measurements;
-    const histograms: Partial<Record<HistogramId, Histogram>> = {};
-    const counters = new Map<CounterId, Observable>();
-    const numbers = new Map<NowId, Observable>();
-    for (const id of Object.keys(instruments) as InstrumentId[]) {
-      const { name, kind, unit, description, buckets = [] } = instruments[id];
-      if (kind === "counter") counters.set(id as CounterId, meter.createObservableCounter(name, { unit, description }));
-      if (kind === "sum") numbers.set(id as NowId, meter.createObservableUpDownCounter(name, { unit, description }));
-      if (kind === "gauge") numbers.set(id as NowId, meter.createObservableGauge(name, { unit, description }));
-      if (kind === "histogram") {
-        const advice = { explicitBucketBoundaries: [...buckets] };
-        histograms[id as HistogramId] = meter.createHistogram(name, { unit, description, advice });
-      }
-    }
-    this.histograms = histograms as Record<HistogramId, Histogram>;
-    this.#counters = counters;
-    this.#numbers = numbers;
-    meter.addBatchObservableCallback(this.#report, [...counters.values(), ...numbers.values()]);
-  }
-
-  close(): void {
-    this.#meter.removeBatchObservableCallback(this.#report, [...this.#counters.values(), ...this.#numbers.values()]);
-  }
-
-  readonly #report = (result: BatchObservableResult): void => {
-    const readings = readNumbers((name) => this.#measurements.ruleOf(name));
-    const sums = new Map<string, Sum>();
-    for (const [id, instrument] of this.#numbers) {
-      for (const { attributes, value } of readings[id]) {
-        result.observe(instrument, value, attributes);
-        if (instruments[id].kind === "sum") sums.set([id, ...Object.values(attributes)].join("\n"), { instrument, attributes });
-      }
-    }
-    for (const [key, { instrument, attributes }] of this.#sums) if (!sums.has(key)) result.observe(instrument, 0, attributes);
-    this.#sums = sums;
-    for (const [id, instrument] of this.#counters) {
-      for (const { attributes, value } of this.#measurements.totals(id)) result.observe(instrument, value, attributes);
-    }
+    clearInterval(timer);
+    connection = connect(meter, measurements);
+  };
+  const stopObserving = observe((event) => {
+    look();
+    measurements.add(event);
+    markSpan(event);
+  });
+  look();
+  if (connection === undefined) timer = every(lookEveryMs, look);
+  return {
+    stop() {
+      stopObserving();
+      clearInterval(timer);
+      connection?.close();
+    },
   };
 }
 
-interface Sum {
-  readonly instrument: Observable;
-  readonly attributes: Attributes;
+interface Connection {
+  readonly histograms: Readonly<Record<HistogramId, Histogram>>;
+  close(): void;
+}
+
+/** Makes the instruments of a meter, and fills them whenever it collects. */
+function connect(meter: Meter, measurements: Measurements): Connection {
+  const histograms = {} as Record<HistogramId, Histogram>;
+  for (const id of histogramIds) {
+    const { name, unit, description, buckets = [] } = instruments[id];
+    histograms[id] = meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...buckets] } });
+  }
+  const counters = counterIds.map((id) => ({ id, observable: meter.createObservableCounter(instruments[id].name, instruments[id]) }));
+  const numbers = nowIds.map((id) => {
+    const instrument = instruments[id];
+    const isSum = instrument.kind === "sum";
+    return { id, isSum, observable: meter[isSum ? "createObservableUpDownCounter" : "createObservableGauge"](instrument.name, instrument) };
+  });
+  /** The sums that were reported last time, by their attributes' values. An SDK repeats a value until it gets another one. */
+  let sums = new Map<string, { readonly observable: Observable; readonly attributes: Attributes }>();
+  const report = (result: BatchObservableResult): void => {
+    const readings = readNumbers((name) => measurements.ruleOf(name));
+    const before = sums;
+    sums = new Map();
+    for (const { id, isSum, observable } of numbers) {
+      for (const { attributes, value } of readings[id]) {
+        result.observe(observable, value, attributes);
+        if (isSum) sums.set([id, ...Object.values(attributes)].join("\n"), { observable, attributes });
+      }
+    }
+    for (const [key, { observable, attributes }] of before) if (!sums.has(key)) result.observe(observable, 0, attributes);
+    for (const { id, observable } of counters) {
+      for (const { attributes, value } of measurements.totals(id)) result.observe(observable, value, attributes);
+    }
+  };
+  const observables = [...counters, ...numbers].map(({ observable }) => observable);
+  meter.addBatchObservableCallback(report, observables);
+  return { histograms, close: () => meter.removeBatchObservableCallback(report, observables) };
 }
 
 /** Repeats without keeping the process alive. */
@@ -171,17 +145,8 @@ function checkProvider(meterProvider: unknown): void {
 
 /** Adds an event to the active span of a request that was not plainly let through. It names the rule and the result, never the key. */
 function markSpan(event: FloodgateEvent): void {
-  switch (event.type) {
-    case "limited":
-    case "shadow-limited":
-    case "degraded":
-      break;
-    case "missing-key":
-      if (event.rejected) break;
-      return;
-    default:
-      return;
-  }
+  const isMarked = event.type === "limited" || event.type === "shadow-limited" || event.type === "degraded";
+  if (!isMarked && !(event.type === "missing-key" && event.rejected)) return;
   trace.getActiveSpan()?.addEvent("floodgate.rate_limiting", {
     "floodgate.rate_limiting.rule": event.name,
     "floodgate.rate_limiting.result": event.type === "missing-key" ? event.type : resultOf(event),

@@ -8,11 +8,12 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import { BucketHistogram } from "./bucket-histogram.js";
-import { type MetricsOptions, maxRulesOf, onePerTarget, type Running } from "./exporter.js";
+import { type Exporter, type MetricsOptions, maxRulesOf, onePerTarget } from "./exporter.js";
 import {
   type AttributeName,
   type CounterId,
   type HistogramId,
+  histogramIds,
   type InstrumentId,
   instruments,
   type NowId,
@@ -21,11 +22,11 @@ import {
 } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
-import type { Attributes, Recorder, Total } from "./series.js";
+import type { Attributes, Total } from "./series.js";
 
 export type { MetricsOptions } from "./exporter.js";
 
-const useExporter = onePerTarget<PrometheusExporter>();
+const useExporter = onePerTarget();
 
 /**
  * Measures all of Floodgate in this process, whatever was made before or comes later, into a registry of prom-client.
@@ -43,103 +44,74 @@ const useExporter = onePerTarget<PrometheusExporter>();
 export function prometheus(register: Registry<RegistryContentType> = globalRegistry, options: MetricsOptions = {}): () => void {
   const maxRules = maxRulesOf("prometheus", options, [], "prometheus(register, { maxRules: 500 })");
   checkRegistry(register);
-  return useExporter(
-    register,
-    () => new PrometheusExporter(register, maxRules),
-    // The app may have cleared its registry meanwhile.
-    (exporter) => exporter.register(),
-  );
+  return useExporter(register, () => startExporter(register, maxRules));
 }
 
-type Metric = Counter | Gauge | BucketHistogram;
-
-class PrometheusExporter implements Running {
-  readonly #registry: Registry<RegistryContentType>;
-  readonly #metrics: ReadonlyMap<InstrumentId, Metric>;
-  readonly #measurements: Measurements;
-  readonly #stopObserving: () => void;
-
-  constructor(registry: Registry<RegistryContentType>, maxRules: number) {
-    this.#registry = registry;
-    this.#metrics = new Map((Object.keys(instruments) as InstrumentId[]).map((id) => [id, this.#metricOf(id)]));
-    this.register();
-    this.#measurements = new Measurements((id, attributes) => this.#recorder(id, attributes), maxRules);
-    this.#stopObserving = observe(this.#measurements.add);
+function startExporter(registry: Registry<RegistryContentType>, maxRules: number): Exporter {
+  const histograms = {} as Record<HistogramId, BucketHistogram>;
+  for (const id of histogramIds) {
+    const { description, buckets = [] } = instruments[id];
+    histograms[id] = new BucketHistogram({ name: prometheusName(instruments[id]), help: description, bounds: buckets });
   }
-
-  /** Registers all metrics, or none. */
-  register(): void {
-    const metrics = [...this.#metrics].map(([id, metric]) => ({ name: prometheusName(instruments[id]), metric }));
+  const measurements = new Measurements((id, attributes) => histograms[id].recorder(labelsOf(attributes)), maxRules);
+  const metrics = (Object.keys(instruments) as InstrumentId[]).map((id) => {
+    const metric = histograms[id as HistogramId] ?? metricOf(id as CounterId | NowId, measurements);
+    return { name: prometheusName(instruments[id]), metric: metric as unknown as RegisteredMetric };
+  });
+  /** Registers all metrics, or none. The app may have cleared its registry since the last time. */
+  const register = (): void => {
     for (const { name, metric } of metrics) {
-      const known = this.#registry.getSingleMetric(name);
+      const known = registry.getSingleMetric(name);
       if (known !== undefined && known !== metric) throw nameTaken(name);
     }
     for (const { name, metric } of metrics) {
-      if (this.#registry.getSingleMetric(name) !== undefined) continue;
+      if (registry.getSingleMetric(name) !== undefined) continue;
       // In its OpenMetrics format, prom-client cuts `_total` off the metric's own name.
-      this.#registry.registerMetric(Object.assign(metric, { name }) as RegisteredMetric);
+      registry.registerMetric(Object.assign(metric, { name }));
     }
-  }
-
-  stop(): void {
-    this.#stopObserving();
-    for (const [id, metric] of this.#metrics) {
-      const name = prometheusName(instruments[id]);
-      if (this.#registry.getSingleMetric(name) === metric) this.#registry.removeSingleMetric(name);
-    }
-  }
-
-  #metricOf(id: InstrumentId): Metric {
-    const { description, attributes, kind, buckets = [] } = instruments[id];
-    const config = {
-      name: prometheusName(instruments[id]),
-      help: description,
-      labelNames: attributes.map(prometheusLabel),
-      registers: [],
-    };
-    if (kind === "histogram") return new BucketHistogram({ ...config, bounds: buckets });
-    if (kind === "counter") return new Counter({ ...config, collect: this.#countInto(id as CounterId) });
-    // In a cluster, numbers of workers add up, but a limit is the same in each.
-    return new Gauge({ ...config, aggregator: kind === "sum" ? "sum" : "max", collect: this.#setIn(id as NowId) });
-  }
-
-  #recorder(id: HistogramId, attributes: Attributes): Recorder {
-    return (this.#metrics.get(id) as BucketHistogram).recorder(labelsOf(attributes));
-  }
-
-  /** Adds what has been counted since the last time, so that the registry can be reset as usual. */
-  #countInto(id: CounterId): (this: Counter) => void {
-    const told = new Map<Total, number>();
-    const totals = () => this.#measurements.totals(id);
-    return function () {
-      for (const total of totals()) {
-        this.inc(labelsOf(total.attributes), total.value - (told.get(total) ?? 0));
-        told.set(total, total.value);
-      }
-    };
-  }
-
-  #setIn(id: NowId): (this: Gauge) => void {
-    const readings = () => readNumbers((name) => this.#measurements.ruleOf(name))[id];
-    return function () {
-      this.reset();
-      // A metric without labels is 0 after that, and not unknown.
-      if (instruments[id].attributes.length === 0) this.remove();
-      for (const { attributes, value } of readings()) this.set(labelsOf(attributes), value);
-    };
-  }
+  };
+  register();
+  const stopObserving = observe((event) => measurements.add(event));
+  return {
+    startAgain: register,
+    stop() {
+      stopObserving();
+      for (const { name, metric } of metrics) if (registry.getSingleMetric(name) === metric) registry.removeSingleMetric(name);
+    },
+  };
 }
 
-const labels = new WeakMap<Attributes, Record<string, string>>();
+function metricOf(id: CounterId | NowId, measurements: Measurements): Counter | Gauge {
+  const { description, attributes, kind } = instruments[id];
+  const config = { name: prometheusName(instruments[id]), help: description, labelNames: attributes.map(prometheusLabel), registers: [] };
+  if (kind === "counter") return new Counter({ ...config, collect: addTotals(() => measurements.totals(id as CounterId)) });
+  return new Gauge({
+    ...config,
+    // In a cluster, numbers of workers add up, but a limit is the same in each.
+    aggregator: kind === "sum" ? "sum" : "max",
+    collect() {
+      this.reset();
+      // A metric without labels is 0 after that, and not unknown.
+      if (attributes.length === 0) this.remove();
+      const numbers = readNumbers((name) => measurements.ruleOf(name))[id as NowId];
+      for (const { attributes, value } of numbers) this.set(labelsOf(attributes), value);
+    },
+  });
+}
 
-/** The labels of a series. One object for each, because prom-client keeps it. */
+/** Adds what has been counted since the last time, so that the registry can be reset as usual. */
+function addTotals(totals: () => Iterable<Total>): (this: Counter) => void {
+  const told = new Map<Total, number>();
+  return function () {
+    for (const total of totals()) {
+      this.inc(labelsOf(total.attributes), total.value - (told.get(total) ?? 0));
+      told.set(total, total.value);
+    }
+  };
+}
+
 function labelsOf(attributes: Attributes): Record<string, string> {
-  let known = labels.get(attributes);
-  if (known === undefined) {
-    known = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [prometheusLabel(name as AttributeName), value]));
-    labels.set(attributes, known);
-  }
-  return known;
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [prometheusLabel(name as AttributeName), value]));
 }
 
 function checkRegistry(register: unknown): void {

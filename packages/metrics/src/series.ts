@@ -8,7 +8,7 @@ export function attributesOf({ attributes }: Instrument, values: readonly string
   return Object.freeze(Object.fromEntries(attributes.map((name, i) => [name, values[i]])));
 }
 
-/** A counter with one set of attributes. */
+/** A number with one set of attributes. */
 export interface Total {
   readonly attributes: Attributes;
   value: number;
@@ -48,8 +48,8 @@ export class SeriesOf<Series> {
 const otherRule = "other";
 
 /**
- * Makes a function that finds the rule of a name. It holds the number of rules down: a name or a plan that is made of user input must not make a
- * series for each user.
+ * Makes a function that finds the rule of a name. The number of rules is capped, so that names made of user input do not make a series for
+ * each user.
  */
 export function rulesByName<Rule>(most: number, make: (name: string) => Rule): (name: string) => Rule {
   const rules = new Map<string, Rule>();
