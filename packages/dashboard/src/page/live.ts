@@ -16,74 +16,60 @@ const silenceMs = 6000;
 const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
-/** The stream of ticks. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
-export class Live {
-  readonly #listener: LiveListener;
-  #source: EventSource | undefined;
-  #watch: ReturnType<typeof setTimeout> | undefined;
-  #failures = 0;
+/** Follows the stream of ticks. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
+export function followTicks({ onTick, onGap, onConnection }: LiveListener): void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let failures = 0;
 
-  constructor(listener: LiveListener) {
-    this.#listener = listener;
-  }
-
-  start(): void {
-    document.addEventListener("visibilitychange", () => this.#look());
-    // Back from the browser's page cache.
-    addEventListener("pageshow", (event) => event.persisted && this.#look());
-    addEventListener("online", () => this.#look());
-    this.#look();
-  }
-
-  #look(): void {
-    this.#close();
-    this.#failures = 0;
-    if (document.hidden) this.#listener.onConnection("paused");
-    else this.#open();
-  }
-
-  #open(): void {
-    this.#close();
-    if (this.#failures === 0) this.#listener.onConnection("connecting");
-    const source = new EventSource(liveAddress());
-    this.#source = source;
-    this.#expectSign();
+  const close = (): void => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+  };
+  /** The server ends each stream after a while, so only a second failure is shown. */
+  const retry = (): void => {
+    close();
+    failures++;
+    if (failures > 1) onConnection("lost");
+    timer = setTimeout(open, Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1)));
+  };
+  const expectSign = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(retry, silenceMs);
+  };
+  const open = (): void => {
+    close();
+    if (failures === 0) onConnection("connecting");
+    const opened = new EventSource(liveAddress());
+    source = opened;
+    expectSign();
     // An event may be under way while its source is closed.
-    const isCurrent = (): boolean => source === this.#source;
-    source.addEventListener("open", () => {
-      if (!isCurrent()) return;
-      this.#failures = 0;
-      this.#expectSign();
-      this.#listener.onConnection("live");
-      this.#listener.onGap();
+    const on = (type: string, listener: (data: string) => void): void =>
+      opened.addEventListener(type, (event) => opened === source && listener((event as MessageEvent<string>).data));
+    on("open", () => {
+      failures = 0;
+      expectSign();
+      onConnection("live");
+      onGap();
     });
-    source.addEventListener("tick", (event) => {
-      if (!isCurrent()) return;
-      this.#expectSign();
-      this.#listener.onTick(JSON.parse((event as MessageEvent<string>).data));
+    on("tick", (data) => {
+      expectSign();
+      onTick(JSON.parse(data));
     });
     // The browser's own attempts give up for good on an error status, so the attempts are ours.
-    source.addEventListener("error", () => {
-      if (isCurrent()) this.#retry();
-    });
-  }
+    on("error", retry);
+  };
+  const look = (): void => {
+    close();
+    failures = 0;
+    if (document.hidden) onConnection("paused");
+    else open();
+  };
 
-  /** The server ends each stream after a while, so only a second failure is worth a word. */
-  #retry(): void {
-    this.#close();
-    this.#failures++;
-    if (this.#failures > 1) this.#listener.onConnection("lost");
-    this.#watch = setTimeout(() => this.#open(), Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#failures - 1)));
-  }
-
-  #expectSign(): void {
-    clearTimeout(this.#watch);
-    this.#watch = setTimeout(() => this.#retry(), silenceMs);
-  }
-
-  #close(): void {
-    clearTimeout(this.#watch);
-    this.#source?.close();
-    this.#source = undefined;
-  }
+  document.addEventListener("visibilitychange", look);
+  // Back from the browser's page cache.
+  addEventListener("pageshow", (event) => event.persisted && look());
+  addEventListener("online", look);
+  look();
 }

@@ -11,22 +11,38 @@ import { topBar } from "./sections/top-bar.js";
 import { byRejections, byRequests, topKeys } from "./sections/top-keys.js";
 import { traffic } from "./sections/traffic.js";
 
-const model = new Model();
-const keys = lookup(model);
-const bar = topBar(model);
+const keys = lookup();
 const sections = [
-  answer(model),
+  answer(),
   keys,
   request(),
-  traffic(model),
-  rules(model),
-  bursts(model),
-  stores(model),
-  topKeys(model, byRequests, (key) => keys.open(key)),
-  topKeys(model, byRejections, (key) => keys.open(key)),
+  traffic(),
+  rules(),
+  bursts(),
+  stores(),
+  topKeys(byRequests, (key) => keys.open(key)),
+  topKeys(byRejections, (key) => keys.open(key)),
 ];
 const trouble = h("p", { class: "notice bad", role: "alert", hidden: true });
-const main = h("main", { id: "main", tabindex: -1 }, trouble, ...sections.map(({ element }) => element));
+const main = h("main", { id: "main", class: "waiting", tabindex: -1 }, trouble, ...sections.map(({ element }) => element));
+
+const model = new Model(() => {
+  const { figures } = model;
+  bar.update();
+  trouble.hidden = model.trouble === undefined;
+  if (model.trouble !== undefined) fill(trouble, "The figures could not be read. ", foreign(model.trouble));
+  if (figures === undefined) return;
+  main.classList.remove("waiting");
+  for (const section of sections) {
+    try {
+      section.update(figures);
+    } catch (error) {
+      // A section that cannot be drawn must not stop the others.
+      reportError(error);
+    }
+  }
+});
+const bar = topBar(model);
 
 document.body.append(
   h("a", { class: "skip", href: "#main" }, "Skip to the figures"),
@@ -34,18 +50,4 @@ document.body.append(
   main,
   h("footer", {}, h("p", {}, `Times are local: ${timeZone()}.`)),
 );
-
-model.onChange(() => {
-  main.classList.toggle("waiting", model.overview === undefined);
-  trouble.hidden = model.trouble === undefined;
-  if (model.trouble !== undefined) fill(trouble, "The figures could not be read. ", foreign(model.trouble));
-  for (const section of [bar, ...sections]) {
-    try {
-      section.update();
-    } catch (error) {
-      // What one section cannot show hides no other.
-      reportError(error);
-    }
-  }
-});
 model.start();

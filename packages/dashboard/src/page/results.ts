@@ -1,4 +1,4 @@
-import { type Counts, type Result, rejections } from "../contract.js";
+import { results as allResults, type Counts, type Result, rejections } from "../contract.js";
 
 export type { Counts, Result };
 
@@ -28,11 +28,19 @@ export const results: readonly ResultWords[] = [
   { id: "limited", label: "Limited", means: "rejected", always: true },
 ];
 
-export const requestsIn = (counts: Counts): number => results.reduce((sum, { id }) => sum + (counts[id] ?? 0), 0);
+const sumOf = (counts: Counts, which: readonly Result[]): number => which.reduce((sum, id) => sum + (counts[id] ?? 0), 0);
 
-export const rejectedIn = (counts: Counts): number => rejections.reduce((sum, id) => sum + (counts[id] ?? 0), 0);
+export const requestsIn = (counts: Counts): number => sumOf(counts, allResults);
 
-const without: readonly Result[] = ["failed-open", "failed-closed", "fallback-allowed", "fallback-limited"];
+export const rejectedIn = (counts: Counts): number => sumOf(counts, rejections);
+
+/** What became of requests that were decided without the store. */
+export const withoutStore = {
+  "failed-open": "passed uncounted",
+  "failed-closed": "were rejected",
+  "fallback-allowed": "passed by the fallback",
+  "fallback-limited": "were rejected by the fallback",
+} as const;
 
 /** How many were decided without the store. */
-export const withoutStoreIn = (counts: Counts): number => without.reduce((sum, id) => sum + (counts[id] ?? 0), 0);
+export const withoutStoreIn = (counts: Counts): number => sumOf(counts, Object.keys(withoutStore) as Result[]);

@@ -1,13 +1,19 @@
 import { fill } from "@floodgate/pages/dom";
 
+/** A row that stays in place, and is updated when its item has changed. */
+export interface Row<Item> {
+  readonly row: Element;
+  update(item: Item): void;
+}
+
 /** Puts rows in place one by one, so that focus, selection and scrolling survive an update. */
 export function keepRows<Item>(
   parent: Element,
   items: readonly Item[],
   idOf: (item: Item, index: number) => string,
-  make: (item: Item) => { readonly row: Element; update(item: Item): void },
+  make: (item: Item) => Row<Item>,
 ): void {
-  const known = rows.get(parent) ?? new Map<string, { row: Element; update(item: never): void }>();
+  const known = rows.get(parent) ?? new Map<string, Row<never>>();
   rows.set(parent, known);
   const wanted = new Set(items.map(idOf));
   for (const [id, { row }] of known) {
@@ -27,13 +33,10 @@ export function keepRows<Item>(
   }
 }
 
-const rows = new WeakMap<Element, Map<string, { row: Element; update(item: never): void }>>();
+const rows = new WeakMap<Element, Map<string, Row<never>>>();
 
 /** A row that is drawn anew when its item has changed. */
-export function redrawn<Item>(
-  row: Element,
-  draw: (item: Item) => readonly (Node | undefined)[],
-): { readonly row: Element; update(item: Item): void } {
+export function redrawn<Item>(row: Element, draw: (item: Item) => readonly (Node | undefined)[]): Row<Item> {
   let shown = "";
   return {
     row,

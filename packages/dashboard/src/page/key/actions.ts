@@ -1,7 +1,8 @@
-import { fill, foreign, h, visible } from "@floodgate/pages/dom";
+import { foreign, h } from "@floodgate/pages/dom";
 import { moment } from "@floodgate/pages/format";
-import type { KeyName, KeyRuleState } from "../../contract.js";
-import { block, grant, reset, revoke, unblock } from "../api.js";
+import type { KeyAnswer, KeyName, KeyRuleState } from "../../contract.js";
+import { act } from "../api.js";
+import { nameSelect } from "../sections/section.js";
 
 const lengths = [
   { text: "1 minute", ms: 60_000 },
@@ -20,86 +21,96 @@ interface Acting {
   readonly name: KeyName;
   readonly shown: string;
   readonly rule: string;
-  readonly act: (done: string, action: () => Promise<unknown>) => Promise<void>;
+  readonly run: (done: string, action: () => Promise<unknown>) => Promise<void>;
+}
+
+/** What is asked before an action, and the action. */
+interface Question {
+  readonly title: string;
+  readonly text: readonly (Node | string)[];
+  readonly act: () => Promise<KeyAnswer>;
+  readonly done: string;
 }
 
 /** Buttons to reset, block and unblock a key under a rule, and to grant it another plan. */
-export function actions(acting: Acting): { readonly element: HTMLElement; update(state: KeyRuleState): void } {
-  const { name, rule, shown, act } = acting;
+export function actions({ name, rule, shown, run }: Acting): { readonly element: HTMLElement; update(state: KeyRuleState): void } {
   const target = { ...name, rule };
-  const whom = (): Node[] => [foreign(shown, "key"), document.createTextNode(" under "), foreign(rule)];
-  const id = `block-length-${++made}`;
-  const planId = `grant-plan-${made}`;
-  const untilId = `grant-until-${made}`;
-  const plan = h("select", { id: planId });
-  const until = h("input", { id: untilId, type: "date", value: dateText(Date.now() + 30 * day), min: dateText(Date.now() + day) });
-  let plans: readonly string[] = [];
-  const grantButton = button("Grant", async () => {
-    const untilMs = until.valueAsNumber;
-    const chosen = plans[plan.selectedIndex];
-    if (chosen === undefined || Number.isNaN(untilMs)) return;
-    const yes = await confirm({
-      title: "Grant this key another plan?",
-      text: [...whom(), " has the plan ", foreign(chosen), ` until ${dateText(untilMs)}, in all processes. The rules are written.`],
-      yes: "Grant",
+  const whom = (): (Node | string)[] => [foreign(shown, "key"), " under ", foreign(rule)];
+  /** @param question undefined if something must be chosen first. */
+  const button = (text: string, question: () => Question | undefined): HTMLElement =>
+    actionButton(text, async () => {
+      const asked = question();
+      if (asked !== undefined && (await confirm(asked, text))) await run(asked.done, asked.act);
     });
-    if (yes) await act(`Granted until ${dateText(untilMs)}.`, () => grant({ ...target, plan: chosen, untilMs }));
-  });
-  const revokeButton = button("Revoke grant", async () => {
-    const yes = await confirm({ title: "Revoke this grant?", text: [...whom(), " loses the plan that was granted."], yes: "Revoke" });
-    if (yes) await act("Revoked.", () => revoke(target));
-  });
-  const granting = h(
-    "span",
-    { class: "row" },
-    grantButton,
-    h("label", { for: planId }, "plan"),
-    plan,
-    h("label", { for: untilId }, "until"),
-    until,
-  );
-  const length = h("select", { id }, ...lengths.map(({ text }, i) => h("option", { selected: i === 2 }, text)));
-  const resetButton = button("Reset", async () => {
-    const yes = await confirm({
-      title: "Reset this key?",
-      text: [...whom(), " gets its whole limit back. What was counted is forgotten."],
-      yes: "Reset",
-    });
-    if (yes) await act("Reset.", () => reset(target));
-  });
-  const blockButton = button("Block", async () => {
+  const label = (control: HTMLElement, text: string): HTMLElement => h("label", { for: control.id }, text);
+  const id = ++made;
+
+  const resetButton = button("Reset", () => ({
+    title: "Reset this key?",
+    text: [...whom(), " gets its whole limit back. What was counted is forgotten."],
+    act: () => act("reset", target),
+    done: "Reset.",
+  }));
+
+  const length = h("select", { id: `block-length-${id}` }, ...lengths.map(({ text }, i) => h("option", { selected: i === 2 }, text)));
+  const blockButton = button("Block", () => {
     const { text, ms } = lengths[length.selectedIndex] ?? lengths[2];
-    const yes = await confirm({
+    return {
       title: `Block this key for ${text}?`,
       text: ["Each request of ", ...whom(), ` is rejected until ${moment(Date.now() + ms, Date.now())}.`],
-      yes: "Block",
-    });
-    if (yes) await act(`Blocked for ${text}.`, () => block({ ...target, forMs: ms }));
+      act: () => act("block", { ...target, forMs: ms }),
+      done: `Blocked for ${text}.`,
+    };
   });
-  const unblockButton = button("Unblock", async () => {
-    const yes = await confirm({ title: "Unblock this key?", text: ["The block of ", ...whom(), " ends now."], yes: "Unblock" });
-    if (yes) await act("Unblocked.", () => unblock(target));
+  const blocking = h("span", { class: "row" }, blockButton, label(length, "for"), length);
+  const unblockButton = button("Unblock", () => ({
+    title: "Unblock this key?",
+    text: ["The block of ", ...whom(), " ends now."],
+    act: () => act("unblock", target),
+    done: "Unblocked.",
+  }));
+
+  const plans = nameSelect(`grant-plan-${id}`);
+  const until = h("input", {
+    id: `grant-until-${id}`,
+    type: "date",
+    value: dateText(Date.now() + 30 * day),
+    min: dateText(Date.now() + day),
   });
-  const blocking = h("span", { class: "row" }, blockButton, h("label", { for: id }, "for"), length);
+  const grantButton = button("Grant", () => {
+    const plan = plans.chosen();
+    const untilMs = until.valueAsNumber;
+    if (plan === undefined || Number.isNaN(untilMs)) return undefined;
+    return {
+      title: "Grant this key another plan?",
+      text: [...whom(), " has the plan ", foreign(plan), ` until ${dateText(untilMs)}, in all processes. The rules are written.`],
+      act: () => act("grant", { ...target, plan, untilMs }),
+      done: `Granted until ${dateText(untilMs)}.`,
+    };
+  });
+  const granting = h("span", { class: "row" }, grantButton, label(plans.element, "plan"), plans.element, label(until, "until"), until);
+  const revokeButton = button("Revoke grant", () => ({
+    title: "Revoke this grant?",
+    text: [...whom(), " loses the plan that was granted."],
+    act: () => act("revoke", target),
+    done: "Revoked.",
+  }));
+
   return {
     element: h("div", { class: "row buttons" }, resetButton, blocking, unblockButton, granting, revokeButton),
-    update(state) {
-      const { mayGrant = [], grant: given } = state;
-      granting.hidden = mayGrant.length === 0 || given !== undefined;
-      revokeButton.hidden = given === undefined || state.mayGrant === undefined;
-      if (mayGrant.join("\n") !== plans.join("\n")) {
-        plans = mayGrant;
-        fill(plan, ...plans.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
-      }
-      unblockButton.hidden = state.block === undefined;
-      blocking.hidden = state.block !== undefined;
+    update({ block, grant, mayGrant }) {
+      unblockButton.hidden = block === undefined;
+      blocking.hidden = block !== undefined;
+      granting.hidden = grant !== undefined || mayGrant === undefined || mayGrant.length === 0;
+      revokeButton.hidden = grant === undefined || mayGrant === undefined;
+      plans.offer(mayGrant ?? []);
     },
   };
 }
 
 let made = 0;
 
-function button(text: string, onClick: () => Promise<void>): HTMLButtonElement {
+function actionButton(text: string, onClick: () => Promise<void>): HTMLButtonElement {
   const element = h("button", { type: "button" }, text);
   element.addEventListener("click", async () => {
     element.disabled = true;
@@ -114,7 +125,7 @@ function button(text: string, onClick: () => Promise<void>): HTMLButtonElement {
 }
 
 /** Asks before something is done. Cancel has the focus, Escape cancels, and the focus returns to where it was. */
-function confirm(question: { readonly title: string; readonly text: readonly (Node | string)[]; readonly yes: string }): Promise<boolean> {
+function confirm({ title, text }: Question, yes: string): Promise<boolean> {
   const cancel = h("button", { type: "submit", value: "no", autofocus: true }, "Cancel");
   const dialog = h(
     "dialog",
@@ -122,9 +133,9 @@ function confirm(question: { readonly title: string; readonly text: readonly (No
     h(
       "form",
       { method: "dialog" },
-      h("h2", { id: "confirm-title" }, question.title),
-      h("p", { id: "confirm-text" }, ...question.text),
-      h("div", { class: "row buttons" }, cancel, h("button", { type: "submit", value: "yes", class: "danger" }, question.yes)),
+      h("h2", { id: "confirm-title" }, title),
+      h("p", { id: "confirm-text" }, ...text),
+      h("div", { class: "row buttons" }, cancel, h("button", { type: "submit", value: "yes", class: "danger" }, yes)),
     ),
   );
   document.body.append(dialog);

@@ -2,7 +2,7 @@ import { fill, foreign, h, say } from "@floodgate/pages/dom";
 import { plural } from "@floodgate/pages/format";
 import type { KeyAnswer, KeyName, KeyQuery, KeyRuleState } from "../../contract.js";
 import { readKey } from "../api.js";
-import { keepRows } from "../rows.js";
+import { keepRows, type Row } from "../rows.js";
 import { actions } from "./actions.js";
 import { describe } from "./rule-state.js";
 
@@ -82,14 +82,14 @@ export class KeyView {
     );
   }
 
-  #ruleEntry(first: KeyRuleState, name: KeyName, shown: string): { row: Element; update(state: KeyRuleState): void } {
+  #ruleEntry(first: KeyRuleState, name: KeyName, shown: string): Row<KeyRuleState> {
     const body = h("div", { class: "body" });
     const buttons = this.#mayAct()
       ? actions({
           name,
           rule: first.rule,
           shown,
-          act: (done, action) => this.#read({ action, tell: () => [foreign(shown, "key"), " under ", foreign(first.rule), `: ${done}`] }),
+          run: (done, action) => this.#read({ action, tell: () => [foreign(shown, "key"), " under ", foreign(first.rule), `: ${done}`] }),
         })
       : undefined;
     const row = h(

@@ -3,14 +3,14 @@ import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, latency, moment, percent, plural, rate } from "@floodgate/pages/format";
 import { type Counts, type History, type Overview, type StoreInfo, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, secondsOf } from "../history.js";
-import type { Model } from "../model.js";
-import { rejectedIn, requestsIn, withoutStoreIn } from "../results.js";
+import { type Result, rejectedIn, requestsIn, withoutStore, withoutStoreIn } from "../results.js";
+import { highest } from "./bursts.js";
 import { rangeWords, type Section } from "./section.js";
 import { isWell, slowest, untimed } from "./stores.js";
 
 /** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores answer. */
-export function answer(model: Model): Section {
-  const headline = h("h1", { class: "headline" });
+export function answer(): Section {
+  const headline = h("h1", { id: "answer", class: "headline" });
   const detail = h("p", { class: "detail quiet" });
   const perSecond = figure("Requests per second");
   const limited = figure("Rejected");
@@ -27,13 +27,10 @@ export function answer(model: Model): Section {
     scope,
     processes.element,
   );
-  headline.id = "answer";
   return {
     element,
-    update() {
-      const { overview, history, minute } = model;
-      if (overview === undefined || history === undefined || minute === undefined) return;
-      const during = `in the ${rangeWords[model.range]}`;
+    update({ overview, history, nowMs }) {
+      const during = `in the ${rangeWords[history.range]}`;
       const counts = countsOf(history);
       const requests = requestsIn(counts);
       const rejected = rejectedIn(counts);
@@ -41,19 +38,17 @@ export function answer(model: Model): Section {
       fill(detail, ...detailOf(overview, history, during));
       perSecond.show(rate(requests / secondsOf(history, overview.scope.sinceMs)), `on average ${during}`);
       limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${plural(requests, "request")}`);
-      const peak = busiestOf(history, minute);
-      busiest.show(
-        peak === undefined ? "–" : count(peak.count),
-        peak === undefined ? during : `requests at ${moment(peak.secondMs, model.now())}`,
-      );
+      const peak = busiestOf(history);
+      if (peak === undefined) busiest.show("–", during);
+      else busiest.show(count(peak.count), `requests at ${moment(peak.secondMs, nowMs)}`);
       showStores(store, overview.stores);
-      fill(scope, ...scopeOf(overview, model.now()));
+      fill(scope, ...scopeOf(overview, nowMs));
       processes.element.hidden = overview.scope.kind === "process";
       processes.show(() => ({
         columns: ["Process", "Counts since", "Requests in the last second"],
         rows: overview.instances.map(({ name, self, sinceMs, perSecond: last }) => [
           `${visible(name)}${self ? ", this one" : ""}`,
-          moment(sinceMs, model.now()),
+          moment(sinceMs, nowMs),
           count(last),
         ]),
       }));
@@ -97,7 +92,7 @@ function detailOf(overview: Overview, history: History, during: string): (Node |
     if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send your app a request: it shows here within a second."];
     return ["This process has no limiter yet. Add ", h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'), " to your app."];
   }
-  const without = withoutStore(whole, requests);
+  const without = withoutStoreWords(whole, requests);
   const worst = history.rules
     .filter(({ rule }) => rule !== wholeRequests)
     .map(({ rule }) => ({ rule, counts: countsOf(history, rule) }))
@@ -121,17 +116,12 @@ function detailOf(overview: Overview, history: History, during: string): (Node |
 }
 
 /** How many requests were decided without the store, and how. */
-function withoutStore(counts: Counts, requests: number): string {
+function withoutStoreWords(counts: Counts, requests: number): string {
   const all = withoutStoreIn(counts);
   if (all === 0) return "";
-  const parts = (
-    [
-      ["failed-open", "passed uncounted"],
-      ["failed-closed", "were rejected"],
-      ["fallback-allowed", "passed by the fallback"],
-      ["fallback-limited", "were rejected by the fallback"],
-    ] as const
-  ).flatMap(([id, words]) => ((counts[id] ?? 0) > 0 ? [`${count(counts[id] ?? 0)} ${words}`] : []));
+  const parts = Object.entries(withoutStore)
+    .map(([id, words]) => ({ words, some: counts[id as Result] ?? 0 }))
+    .flatMap(({ words, some }) => (some > 0 ? [`${count(some)} ${words}`] : []));
   return ` ${count(all)} of ${plural(requests, "request")} were decided without the store: ${parts.join(", ")}.`;
 }
 
@@ -139,11 +129,12 @@ function withoutStore(counts: Counts, requests: number): string {
 const wouldReject = (history: History): number =>
   history.rules.reduce((sum, { rule }) => sum + (countsOf(history, rule)["shadow-limited"] ?? 0), 0);
 
-function busiestOf(history: History, minute: History): { readonly secondMs: number; readonly count: number } | undefined {
-  if (history.range !== "minute") return [...history.bursts].sort((a, b) => b.count - a.count)[0];
-  const seconds = Array.from({ length: minute.points }, (_, i) => requestsIn(countsAt(minute, i)));
+function busiestOf(history: History): { readonly secondMs: number; readonly count: number } | undefined {
+  const { range, startMs, stepMs, points } = history;
+  if (range !== "minute") return highest(history.bursts);
+  const seconds = Array.from({ length: points }, (_, i) => requestsIn(countsAt(history, i)));
   const most = Math.max(...seconds);
-  return most === 0 ? undefined : { secondMs: minute.startMs + seconds.lastIndexOf(most) * minute.stepMs, count: most };
+  return most === 0 ? undefined : { secondMs: startMs + seconds.lastIndexOf(most) * stepMs, count: most };
 }
 
 function showStores(store: Figure, stores: readonly StoreInfo[]): void {

@@ -3,14 +3,13 @@ import { h, say } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { axisTime, count, moment, rate, shortCount } from "@floodgate/pages/format";
 import type { Burst, History } from "../../contract.js";
-import type { Model } from "../model.js";
-import { card, type Section } from "./section.js";
+import { card, rangeWords, type Section } from "./section.js";
 
 /** The busiest second of each minute: an average hides a burst. */
-export function bursts(model: Model): Section {
+export function bursts(): Section {
   const when = h("p");
   const element = card("card half", "bursts", "Busiest second of each minute", when);
-  let shown: History | undefined;
+  let shown: { readonly history: History; readonly nowMs: number } | undefined;
   let pointed: number | undefined;
   const read = h("p", { class: "readout quiet" });
   const chart = new Chart({
@@ -37,19 +36,20 @@ export function bursts(model: Model): Section {
   element.append(read, figure, empty, h("div", { class: "row foot" }, table.element));
 
   const readOut = (): void => {
-    const minutes = shown === undefined ? [] : minutesOf(shown);
-    const burst = pointed === undefined ? highest(shown?.bursts ?? []) : minutes[pointed];
-    if (burst !== undefined) say(read, sentenceOf(burst, pointed === undefined, model.now()));
+    if (shown === undefined) return;
+    const { history, nowMs } = shown;
+    const burst = pointed === undefined ? highest(history.bursts) : minutesOf(history)[pointed];
+    if (burst !== undefined) say(read, sentenceOf(burst, pointed === undefined, nowMs));
     else say(read, pointed === undefined ? "" : "No request in that minute.");
   };
 
   return {
     element,
-    update() {
-      const history = model.range === "day" ? model.day : model.hour;
-      if (history === undefined || history === shown) return;
-      shown = history;
-      say(when, history.range === "day" ? "last day" : "last hour");
+    update({ history: chosen, hour, nowMs }) {
+      const history = chosen.range === "day" ? chosen : hour;
+      if (history === shown?.history) return;
+      shown = { history, nowMs };
+      say(when, rangeWords[history.range]);
       const none = history.bursts.length === 0;
       empty.hidden = !none;
       figure.hidden = table.element.hidden = read.hidden = none;
@@ -68,13 +68,13 @@ export function bursts(model: Model): Section {
       const peak = highest(history.bursts);
       figure.setAttribute(
         "aria-label",
-        peak === undefined ? "No requests" : `Busiest second of each minute. ${sentenceOf(peak, true, model.now())}`,
+        peak === undefined ? "No requests" : `Busiest second of each minute. ${sentenceOf(peak, true, nowMs)}`,
       );
       table.show(() => ({
         columns: ["Second", "Requests", "Rejected", "Average of its minute"],
         rows: [...history.bursts]
           .reverse()
-          .map((burst) => [moment(burst.secondMs, model.now()), range(burst), count(burst.limited), `${rate(burst.inMinute / 60)}/s`]),
+          .map((burst) => [moment(burst.secondMs, nowMs), range(burst), count(burst.limited), `${rate(burst.inMinute / 60)}/s`]),
       }));
       readOut();
     },
@@ -89,7 +89,7 @@ function minutesOf(history: History): (Burst | undefined)[] {
   return Array.from({ length: last - first + 1 }, (_, i) => byMinute.get((first + i) * 60_000));
 }
 
-const highest = (all: readonly Burst[]): Burst | undefined => [...all].sort((a, b) => b.count - a.count)[0];
+export const highest = (all: readonly Burst[]): Burst | undefined => [...all].sort((a, b) => b.count - a.count)[0];
 
 const range = (burst: Burst): string =>
   burst.atMost > burst.count ? `${count(burst.count)} to ${count(burst.atMost)}` : count(burst.count);

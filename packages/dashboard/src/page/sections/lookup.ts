@@ -1,13 +1,13 @@
 import { h } from "@floodgate/pages/dom";
-import type { KeyName, TopKey } from "../../contract.js";
+import type { Capabilities, KeyName, TopKey } from "../../contract.js";
 import { KeyView } from "../key/key-view.js";
-import type { Model } from "../model.js";
-import { card, RuleSelect, type Section } from "./section.js";
+import { card, nameSelect, type Section } from "./section.js";
 
 /** Asks for a key and shows it. A key of the top lists opens here too. */
-export function lookup(model: Model): Section & { open(key: TopKey): void } {
+export function lookup(): Section & { open(key: TopKey): void } {
   const element = card("card", "lookup", "Look up a key", h("p", {}, "what each rule knows of it now"));
-  const view = new KeyView(() => model.overview?.capabilities.actions ?? false);
+  let may: Capabilities | undefined;
+  const view = new KeyView(() => may?.actions ?? false);
   const input = h("input", {
     id: "lookup-key",
     class: "key",
@@ -18,7 +18,7 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
     required: true,
     "aria-describedby": "lookup-hint",
   });
-  const rules = new RuleSelect("lookup-rule");
+  const rules = nameSelect("lookup-rule", "All rules");
   const form = h(
     "form",
     { class: "ask" },
@@ -28,7 +28,8 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void view.show({ ...keyOf(input.value), ...(rules.chosen !== undefined && { rule: rules.chosen }) });
+    const rule = rules.chosen();
+    void view.show({ ...keyOf(input.value), ...(rule !== undefined && { rule }) });
   });
   const hint = h(
     "p",
@@ -44,15 +45,15 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
   return {
     element,
     open(key) {
-      input.value = model.overview?.capabilities.keys === "shown" ? key.key : "";
-      rules.choose(undefined);
+      input.value = may?.keys === "shown" ? key.key : "";
+      rules.element.value = "";
       element.scrollIntoView();
       element.querySelector("h2")?.focus();
       void view.show({ id: key.id });
     },
-    update() {
-      const known = model.overview?.rules ?? [];
-      rules.offer(known.filter(({ kind }) => kind !== "gone").map(({ name }) => name));
+    update({ overview }) {
+      may = overview.capabilities;
+      rules.offer(overview.rules.filter(({ kind }) => kind !== "gone").map(({ name }) => name));
     },
   };
 }

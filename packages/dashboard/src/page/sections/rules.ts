@@ -3,10 +3,10 @@ import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
 import { type History, type Overview, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
 import { countsOf, secondsOf, seriesOf } from "../history.js";
-import type { Model } from "../model.js";
+import type { Figures } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
-import { keepRows, redrawn } from "../rows.js";
-import { card, rangeWords, type Section } from "./section.js";
+import { keepRows, type Row, redrawn } from "../rows.js";
+import { card, joined, rangeWords, type Section } from "./section.js";
 
 const columns = [
   { name: "Rule", look: "" },
@@ -17,7 +17,7 @@ const columns = [
 ] as const;
 
 /** The rules in force in words, with what each does now; and the version that was refused. */
-export function rules(model: Model): Section {
+export function rules(): Section {
   const when = h("p");
   const element = card("card", "rules", "Rules in force", when);
   const refused = h("div", { class: "notices" });
@@ -39,41 +39,39 @@ export function rules(model: Model): Section {
   element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
   return {
     element,
-    update() {
-      const { overview, history } = model;
-      if (overview === undefined || history === undefined) return;
+    update(figures) {
+      const { overview, history, nowMs } = figures;
       say(when, `figures of the ${rangeWords[history.range]}`);
       keepRows(
         refused,
         overview.sources.filter((source) => source.refused !== undefined),
         ({ id }) => id,
-        () => redrawn(h("div", { class: "notice warn" }), (source) => refusalWords(source, model.now())),
+        () => redrawn(h("div", { class: "notice warn" }), (source) => refusalWords(source, nowMs)),
       );
       empty.hidden = overview.rules.length > 0;
       table.hidden = overview.rules.length === 0;
       keepRows(
         body,
-        overview.rules,
-        (rule, index) => `${index} ${JSON.stringify(rule)}`,
-        (rule) => ruleRow(model, rule),
+        overview.rules.map((rule) => ({ rule, figures })),
+        ({ rule }, index) => `${index} ${JSON.stringify(rule)}`,
+        ({ rule }) => ruleRow(rule, overview.sources),
       );
-      say(totals.summary, `All figures since ${moment(overview.scope.sinceMs, model.now())}`);
+      say(totals.summary, `All figures since ${moment(overview.scope.sinceMs, nowMs)}`);
       totals.show(() => totalsOf(overview));
     },
   };
 }
 
-function ruleRow(model: Model, rule: RuleInfo): { row: Element; update(): void } {
+function ruleRow(rule: RuleInfo, sources: readonly SourceInfo[]): Row<{ readonly figures: Figures }> {
   const cells = columns.slice(1).map(({ name, look }) => h("td", { role: "cell", class: look, "data-name": name }));
   const [perSecond, course, decisions, rejected] = cells as unknown as readonly [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
-  const words = h("th", { scope: "row", role: "rowheader" }, ...wordsOf(rule, model.overview?.sources ?? []));
+  const words = h("th", { scope: "row", role: "rowheader" }, ...wordsOf(rule, sources));
   const row = h("tr", { role: "row" }, words, ...cells);
   let drawn: unknown;
   return {
     row,
-    update() {
-      const { overview, history, minute } = model;
-      if (overview === undefined || history === undefined || minute === undefined || drawn === history) return;
+    update({ figures: { overview, history } }) {
+      if (drawn === history) return;
       drawn = history;
       const counts = countsOf(history, rule.name);
       say(perSecond, rate(requestsIn(counts) / secondsOf(history, overview.scope.sinceMs)));
@@ -89,12 +87,12 @@ function ruleRow(model: Model, rule: RuleInfo): { row: Element; update(): void }
 
 function wordsOf(rule: RuleInfo, sources: readonly SourceInfo[]): Node[] {
   const source = sources.find(({ id }) => id === rule.source);
-  const applies = [
+  const facts = [
     rule.match,
-    rule.key === undefined ? undefined : `counted by ${rule.key}`,
-    rule.ban === undefined ? undefined : `ban: ${rule.ban}`,
-  ];
-  const from = source === undefined ? undefined : `${source.name}${rule.version === undefined ? "" : `, version ${rule.version}`}`;
+    rule.key && `counted by ${rule.key}`,
+    rule.ban && `ban: ${rule.ban}`,
+    source && `${source.name}${rule.version === undefined ? "" : `, version ${rule.version}`}`,
+  ].filter((fact) => fact !== undefined);
   return [
     h(
       "div",
@@ -105,15 +103,10 @@ function wordsOf(rule: RuleInfo, sources: readonly SourceInfo[]): Node[] {
       rule.kind === "limiter" ? h("span", { class: "tag" }, "limiter") : undefined,
     ),
     rule.policy === "" ? undefined : h("div", { class: "policy" }, foreign(rule.policy)),
-    line([...applies.filter((part) => part !== undefined), ...(from === undefined ? [] : [from])]),
+    facts.length === 0 ? undefined : h("div", { class: "quiet" }, ...joined(facts, " · ")),
     ...rule.plans.map((plan) => h("div", { class: "quiet" }, "plan ", foreign(plan.name), ": ", foreign(plan.policy))),
   ].filter((part) => part !== undefined);
 }
-
-const line = (parts: readonly string[]): HTMLElement | undefined =>
-  parts.length === 0
-    ? undefined
-    : h("div", { class: "quiet" }, ...parts.flatMap((part, i) => (i === 0 ? [foreign(part)] : [" · ", foreign(part)])));
 
 function refusalWords({ name, version, refused }: SourceInfo, nowMs: number): Node[] {
   if (refused === undefined) return [];

@@ -1,9 +1,10 @@
-import { fill, h, visible } from "@floodgate/pages/dom";
+import { fill, foreign, h, visible } from "@floodgate/pages/dom";
+import type { Figures } from "../model.js";
 
-/** A part of the page: it makes its element once, and updates it when the model has changed. */
+/** A part of the page: it makes its element once, and updates it when the figures have changed. */
 export interface Section {
   readonly element: Element;
-  update(): void;
+  update(figures: Figures): void;
 }
 
 /** A card with a heading, which names it for screen readers too. */
@@ -12,34 +13,32 @@ export function card(look: "card" | "card half", id: string, title: string, ...n
   return h("section", { id, class: look, "aria-labelledby": `${id}-title` }, h("header", { class: "row" }, heading, ...notes));
 }
 
-/** A choice of one rule, or of all. */
-export class RuleSelect {
+/** Names that somebody else chose, with a text between them. */
+export const joined = (names: readonly string[], between: string): (Node | string)[] =>
+  names.flatMap((name, i) => [i === 0 ? "" : between, foreign(name)]);
+
+export interface NameSelect {
   readonly element: HTMLSelectElement;
-  #names: readonly string[] = [];
+  /** Undefined: all, or nothing is offered. */
+  chosen(): string | undefined;
+  /** Offers these names. The choice stays if it is among them. */
+  offer(names: readonly string[]): void;
+}
 
-  constructor(id: string) {
-    this.element = h("select", { id });
-  }
-
-  /** Undefined: all. */
-  get chosen(): string | undefined {
-    return this.#names[this.element.selectedIndex - 1];
-  }
-
-  choose(rule: string | undefined): void {
-    const index = rule === undefined ? 0 : this.#names.indexOf(rule) + 1;
-    if (this.element.selectedIndex !== index) this.element.selectedIndex = index;
-  }
-
-  /** Offers these rules. The choice stays if it is among them. */
-  offer(rules: readonly string[]): void {
-    const names = [...new Set(rules)];
-    if (this.element.options.length > 0 && names.join("\n") === this.#names.join("\n")) return;
-    const { chosen } = this;
-    this.#names = names;
-    fill(this.element, h("option", {}, "All rules"), ...names.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
-    this.choose(chosen);
-  }
+/** A choice of one name. @param all the words for the choice of all of them, which comes first. */
+export function nameSelect(id: string, all?: string): NameSelect {
+  const element = h("select", { id });
+  let offered: string | undefined;
+  return {
+    element,
+    chosen: () => element.value || undefined,
+    offer(names) {
+      if (names.join("\n") === offered) return;
+      offered = names.join("\n");
+      const option = (name: string) => h("option", { value: name, selected: name === element.value, dir: "auto" }, visible(name, 60));
+      fill(element, all && h("option", { value: "" }, all), ...[...new Set(names)].map(option));
+    },
+  };
 }
 
 export const rangeWords = { minute: "last minute", hour: "last hour", day: "last day" } as const;

@@ -1,24 +1,22 @@
 import { foreign, h, svg } from "@floodgate/pages/dom";
 import { count, latency, plural } from "@floodgate/pages/format";
 import type { Latency, StoreInfo } from "../../contract.js";
-import type { Model } from "../model.js";
 import { keepRows, redrawn } from "../rows.js";
-import { card, type Section } from "./section.js";
+import { card, joined, type Section } from "./section.js";
 
 /** Whether each store answers, and how fast. */
-export function stores(model: Model): Section {
+export function stores(): Section {
   const element = card("card half", "stores", "Stores", h("p", {}, "latency of the last minute"));
   const list = h("div", { class: "stores" });
   const empty = h("p", { class: "empty quiet" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
   element.append(list, empty);
   return {
     element,
-    update() {
-      const all = model.overview?.stores ?? [];
-      empty.hidden = all.length > 0;
+    update({ overview }) {
+      empty.hidden = overview.stores.length > 0;
       keepRows(
         list,
-        all,
+        overview.stores,
         ({ id }) => id,
         () => redrawn(h("article", { class: "store" }), storeWords),
       );
@@ -28,7 +26,6 @@ export function stores(model: Model): Section {
 
 function storeWords(store: StoreInfo): (Node | undefined)[] {
   const { text, look, means } = breakerWords[store.breaker ?? "closed"];
-  const counts = store.rules.slice(0, 4).flatMap((rule, i) => [i === 0 ? "counts " : ", ", foreign(rule)]);
   const more = store.rules.length > 4 ? ` and ${store.rules.length - 4} more` : "";
   return [
     h(
@@ -36,7 +33,7 @@ function storeWords(store: StoreInfo): (Node | undefined)[] {
       { class: "row" },
       h("h3", {}, foreign(store.kind, "name")),
       h("span", { class: `state ${look}` }, text),
-      h("span", { class: "quiet" }, ...counts, more),
+      h("span", { class: "quiet" }, store.rules.length > 0 ? "counts " : "", ...joined(store.rules.slice(0, 4), ", "), more),
     ),
     look === "good" ? undefined : h("p", { class: `notice ${look}` }, means),
     store.latency === undefined ? h("p", { class: "quiet" }, untimed([store])) : latencyLine(store.latency),

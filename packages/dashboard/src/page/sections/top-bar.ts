@@ -2,7 +2,7 @@ import { fill, foreign, h, say, svg } from "@floodgate/pages/dom";
 import type { Range } from "../../contract.js";
 import type { Connection } from "../live.js";
 import type { Model } from "../model.js";
-import { rangeWords, type Section } from "./section.js";
+import { rangeWords } from "./section.js";
 
 const connectionWords: Record<Connection, { readonly text: string; readonly look: string }> = {
   connecting: { text: "Connecting…", look: "" },
@@ -12,12 +12,12 @@ const connectionWords: Record<Connection, { readonly text: string; readonly look
 };
 
 /** The name of the app, the ways to the parts of the page, the range of its figures, and whether they are live. */
-export function topBar(model: Model): Section {
+export function topBar(model: Model): { readonly element: Element; update(): void } {
   const title = h("span");
   const connection = h("span", { class: "state", role: "status" });
   const choices = (Object.keys(rangeWords) as Range[]).map((range) => {
     const input = h("input", { type: "radio", name: "range", value: range, checked: range === model.range });
-    input.addEventListener("change", () => model.choose({ range }));
+    input.addEventListener("change", () => model.choose(range));
     return h("label", {}, input, h("span", {}, range[0]?.toUpperCase() + range.slice(1)));
   });
   const element = h(
@@ -49,7 +49,7 @@ export function topBar(model: Model): Section {
   return {
     element,
     update() {
-      const name = model.overview?.title ?? "Floodgate";
+      const name = model.figures?.overview.title ?? "Floodgate";
       if (title.textContent !== name) {
         fill(title, foreign(name));
         document.title = name;

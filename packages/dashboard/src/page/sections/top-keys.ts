@@ -1,8 +1,7 @@
 import { foreign, h, say } from "@floodgate/pages/dom";
 import { count, moment } from "@floodgate/pages/format";
-import type { TopKey, TopList } from "../../contract.js";
-import type { Model } from "../model.js";
-import { keepRows } from "../rows.js";
+import type { Top, TopKey } from "../../contract.js";
+import { keepRows, type Row } from "../rows.js";
 import { card, type Section } from "./section.js";
 
 interface ListWords {
@@ -10,7 +9,7 @@ interface ListWords {
   readonly title: string;
   readonly unit: string;
   readonly empty: string;
-  readonly listOf: (model: Model) => TopList | undefined;
+  readonly list: keyof Top;
 }
 
 export const byRequests: ListWords = {
@@ -18,7 +17,7 @@ export const byRequests: ListWords = {
   title: "Top keys by requests",
   unit: "Requests",
   empty: "No key has sent a request yet.",
-  listOf: (model) => model.overview?.top.byRequests,
+  list: "byRequests",
 };
 
 export const byRejections: ListWords = {
@@ -26,11 +25,11 @@ export const byRejections: ListWords = {
   title: "Top keys by rejections",
   unit: "Rejections",
   empty: "No request has been rejected yet.",
-  listOf: (model) => model.overview?.top.byRejections,
+  list: "byRejections",
 };
 
 /** The heaviest keys. A count is an estimate: the hatched end of its bar is where the true count may lie. */
-export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) => void): Section {
+export function topKeys(words: ListWords, lookUp: (key: TopKey) => void): Section {
   const since = h("p");
   const element = card("card half", words.id, words.title, since);
   const body = h("tbody");
@@ -46,20 +45,23 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
   element.append(h("div", { class: "scroll" }, table), empty, note);
   return {
     element,
-    update() {
-      const list = words.listOf(model);
-      if (list === undefined) return;
-      say(since, `since ${moment(list.sinceMs, model.now())}`);
-      empty.hidden = list.keys.length > 0;
-      table.hidden = note.hidden = list.keys.length === 0;
-      element.classList.toggle("none", list.keys.length === 0);
-      const uncertain = list.keys.some(({ error }) => error > 0);
-      say(note, uncertain ? "A count may be too high by the hatched end of its bar." : "");
-      const most = list.keys[0]?.count ?? 1;
-      const clients = [...new Set(list.keys.map(({ id }) => id))].map((client) => list.keys.filter(({ id }) => id === client));
+    update({ overview, nowMs }) {
+      const { sinceMs, keys } = overview.top[words.list];
+      say(since, `since ${moment(sinceMs, nowMs)}`);
+      empty.hidden = keys.length > 0;
+      table.hidden = note.hidden = keys.length === 0;
+      element.classList.toggle("none", keys.length === 0);
+      say(note, keys.some(({ error }) => error > 0) ? "A count may be too high by the hatched end of its bar." : "");
+      const most = keys[0]?.count ?? 1;
+      const shadows = new Set(overview.rules.flatMap(({ name, mode }) => (mode === "shadow" ? [name] : [])));
+      const clients = new Map<string, RankedKey[]>();
+      for (const key of keys) {
+        const ranked = { ...key, most, shadow: shadows.has(key.rule) };
+        clients.set(key.id, [...(clients.get(key.id) ?? []), ranked]);
+      }
       keepRows(
         body,
-        clients.map((rules) => rules.map((key) => ({ ...key, most, shadow: isShadow(model, key.rule) }))),
+        [...clients.values()],
         ([first]) => first?.id ?? "",
         ([first]) => clientRow(first as RankedKey, lookUp),
       );
@@ -74,11 +76,8 @@ interface RankedKey extends TopKey {
   readonly shadow: boolean;
 }
 
-const isShadow = (model: Model, rule: string): boolean =>
-  model.overview?.rules.some(({ name, mode }) => name === rule && mode === "shadow") ?? false;
-
 /** A client, with a line for each rule that counted it. */
-function clientRow(client: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(rules: readonly RankedKey[]): void } {
+function clientRow(client: TopKey, lookUp: (key: TopKey) => void): Row<readonly RankedKey[]> {
   const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(client.key));
   button.addEventListener("click", () => lookUp(client));
   const lines = h("ul");
@@ -88,7 +87,7 @@ function clientRow(client: TopKey, lookUp: (key: TopKey) => void): { row: Elemen
   };
 }
 
-function ruleLine({ rule }: RankedKey): { row: Element; update(key: RankedKey): void } {
+function ruleLine({ rule }: RankedKey): Row<RankedKey> {
   const figure = h("span", { class: "number" });
   const shadow = h("span");
   const mark = h("span", { class: "tag hot" });

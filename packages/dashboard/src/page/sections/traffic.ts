@@ -5,30 +5,30 @@ import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/p
 import { swatch } from "@floodgate/pages/theme";
 import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
-import type { Model } from "../model.js";
-import { type Result, rejectedIn, requestsIn, results } from "../results.js";
-import { card, RuleSelect, rangeWords, type Section } from "./section.js";
+import type { Figures } from "../model.js";
+import { rejectedIn, requestsIn, results } from "../results.js";
+import { card, nameSelect, rangeWords, type Section } from "./section.js";
 
 /** Requests per second, stacked by result, and below the share that is rejected. */
-export function traffic(model: Model): Section {
+export function traffic(): Section {
   const when = h("p");
-  const rules = new RuleSelect("traffic-rule");
-  rules.element.addEventListener("change", () => model.choose({ rule: rules.chosen }));
+  const rules = nameSelect("traffic-rule", "All rules");
   const choice = h("div", { class: "end row" }, h("label", { for: "traffic-rule" }, "Rule"), " ", rules.element);
   const name = "Requests per second";
   const element = card("card", "traffic", name, when, choice);
 
+  let shown: (Figures & { readonly rule: string | undefined }) | undefined;
   let pointed: number | undefined;
-  const legend = new Legend();
+  const legend = resultLegend();
   const readOut = (): void => {
-    const { history, rule } = model;
-    if (history === undefined) return;
+    if (shown === undefined) return;
+    const { history, rule, nowMs } = shown;
     const all = countsOf(history, rule);
     if (pointed === undefined) {
       say(when, `${rule === undefined ? "all rules, " : ""}${rangeWords[history.range]}`);
       legend.show(all, all, count);
     } else {
-      say(when, momentsOf(history, pointed, model.now()));
+      say(when, momentsOf(history, pointed, nowMs));
       legend.show(all, countsAt(history, pointed, rule), (figure) => `${rate((figure * 1000) / history.stepMs)}/s`);
     }
   };
@@ -63,17 +63,15 @@ export function traffic(model: Model): Section {
   const empty = h("p", { class: "empty quiet" });
   element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "row foot" }, requestsTable.element, note));
 
-  let shown: { readonly history?: History; readonly rule?: string | undefined } = {};
-  return {
+  const section: Section = {
     element,
-    update() {
-      const { history, rule } = model;
-      if (history === undefined) return;
-      const known = [...(model.overview?.rules ?? []).map((each) => each.name), ...history.rules.map((each) => each.rule)];
+    update(figures) {
+      const { overview, history, nowMs } = figures;
+      const known = [...overview.rules.map(({ name }) => name), ...history.rules.map(({ rule }) => rule)];
       rules.offer(known.filter((each) => each !== wholeRequests));
-      rules.choose(rule);
-      if (shown.history === history && shown.rule === rule) return;
-      shown = { history, rule };
+      const rule = rules.chosen();
+      if (shown?.history === history && shown.rule === rule) return;
+      shown = { ...figures, rule };
       const several = rule === undefined && history.rules.length > 2;
       note.hidden = !several;
       const sum = countsOf(history, rule);
@@ -86,10 +84,12 @@ export function traffic(model: Model): Section {
       share.show({ ...frame, layers: frame.layers.slice(-1) });
       requestsFigure.setAttribute("aria-label", `${name}, ${rangeWords[history.range]}: ${inWords(sum)}`);
       shareFigure.setAttribute("aria-label", shareWords(history, rule));
-      requestsTable.show(() => tableOf(history, rule, model.now()));
+      requestsTable.show(() => tableOf(history, rule, nowMs));
       readOut();
     },
   };
+  rules.element.addEventListener("change", () => shown && section.update(shown));
+  return section;
 }
 
 /** The stack from its top to its floor, as rates, and last the share that is rejected. */
@@ -114,7 +114,7 @@ const momentsOf = (history: History, index: number, nowMs: number): string => {
   return history.stepMs === 1000 ? moment(from, nowMs) : `${moment(from, nowMs)} to ${moment(from + history.stepMs, nowMs)}`;
 };
 
-function inWords(counts: ReturnType<typeof countsOf>): string {
+function inWords(counts: Counts): string {
   if (requestsIn(counts) === 0) return "no requests";
   return results
     .filter(({ id }) => (counts[id] ?? 0) > 0)
@@ -142,23 +142,24 @@ function tableOf(history: History, rule: string | undefined, nowMs: number): { c
   return { columns: [`${history.stepMs / 1000} s from`, ...shown.map(({ label }) => label), "Share rejected"], rows };
 }
 
+interface Legend {
+  readonly element: HTMLElement;
+  show(occurred: Counts, figures: Counts, write: (figure: number) => string): void;
+}
+
 /** The results with their patterns and figures. Results that have not occurred are left out. */
-class Legend {
-  readonly element: HTMLElement = h("ul", { class: "row legend" });
-  readonly #items: readonly { readonly id: Result; readonly always: boolean; readonly item: HTMLElement; readonly value: HTMLElement }[];
-
-  constructor() {
-    this.#items = results.map(({ id, label, means, always }) => {
-      const value = h("span", { class: "value" });
-      return { id, always, value, item: h("li", { title: `${label}: ${means}` }, swatch(id), label, value) };
-    });
-    this.element.append(...this.#items.map(({ item }) => item));
-  }
-
-  show(occurred: Counts, figures: Counts, write: (figure: number) => string): void {
-    for (const { id, always, item, value } of this.#items) {
-      item.hidden = !always && (occurred[id] ?? 0) === 0;
-      say(value, write(figures[id] ?? 0));
-    }
-  }
+function resultLegend(): Legend {
+  const items = results.map(({ id, label, means, always }) => {
+    const value = h("span", { class: "value" });
+    return { id, always, value, item: h("li", { title: `${label}: ${means}` }, swatch(id), label, value) };
+  });
+  return {
+    element: h("ul", { class: "row legend" }, ...items.map(({ item }) => item)),
+    show(occurred, figures, write) {
+      for (const { id, always, item, value } of items) {
+        item.hidden = !always && (occurred[id] ?? 0) === 0;
+        say(value, write(figures[id] ?? 0));
+      }
+    },
+  };
 }
