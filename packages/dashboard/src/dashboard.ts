@@ -7,7 +7,7 @@ import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
 import { KeyNames } from "./routes/key-text.js";
-import { Keys } from "./routes/keys.js";
+import { type ActionName, Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
 import { pageReply } from "./routes/page.js";
@@ -27,6 +27,7 @@ export class Dashboard<Req> {
   readonly mayAct: boolean;
   readonly #options: DashboardOptions<Req>;
   readonly #example: string;
+  readonly #stop: () => void;
   readonly #leave: () => void;
   #ticking = false;
 
@@ -46,18 +47,15 @@ export class Dashboard<Req> {
     const { watch, leave } = joinWatch();
     this.figures = new Figures(watch, send, prefix);
     this.keys = new Keys(watch.inUse, this.figures, this.names);
-    const stop = watch.eachSecond((ended) => void this.#endSecond(ended));
-    this.#leave = () => {
-      stop();
-      leave();
-    };
+    this.#stop = watch.eachSecond((ended) => void this.#endSecond(ended));
+    this.#leave = leave;
   }
 
   /** Answers a request; undefined if the app shall go on as if nothing was mounted here. */
   async handle(view: View, request: Req): Promise<Reply | undefined> {
     const { authorize, who } = this.#options;
     // The app serves all other addresses.
-    if (!(view.path === "" || gets.has(view.path) || posts.has(view.path))) return undefined;
+    if (!(view.path === "" || Object.hasOwn(gets, view.path) || Object.hasOwn(posts, view.path))) return undefined;
     if (!(await admits(authorize, this.#example, view, request))) return undefined;
     const decision = decisionOf(view.identity);
     if (decision !== undefined) {
@@ -80,6 +78,7 @@ export class Dashboard<Req> {
 
   close(): void {
     this.live.close();
+    this.#stop();
     this.#leave();
     void this.figures.close();
   }
@@ -118,43 +117,42 @@ export class Dashboard<Req> {
 
 type Route = (view: View, own: Dashboard<never>, who: () => string) => Reply | Promise<Reply>;
 
-const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["/", (_, { title }) => pageReply(title)],
-  ["/data/overview", async (_, own) => jsonReply(await own.overview())],
-  ["/data/history", async (view, { figures }) => jsonReply(await figures.history(rangeOf(view)))],
-  ["/data/live", (_, { live }) => live.open()],
-]);
+const gets: Readonly<Record<string, Route>> = {
+  "/": (_, { title }) => pageReply(title),
+  "/data/overview": async (_, own) => jsonReply(await own.overview()),
+  "/data/history": async (view, { figures }) => jsonReply(await figures.history(rangeOf(view))),
+  "/data/live": (_, { live }) => live.open(),
+};
 
-const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["/data/key", async (view, { keys }) => jsonReply(await keys.lookUp(await bodyOf(view)))],
-  ["/data/request", async (view, { names }) => jsonReply(await askRequest(await bodyOf(view), names))],
-  ...["reset", "block", "unblock", "grant", "revoke"].map((name): [string, Route] => [
-    `/actions/${name}`,
-    async (view, { keys, mayAct }, who) => {
-      const act = mayAct ? keys.actions[name] : undefined;
-      if (act === undefined) {
-        throw new Refusal(
-          403,
-          "forbidden",
-          "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).",
-        );
-      }
-      return jsonReply(await act(await bodyOf(view), who()));
-    },
-  ]),
-]);
+const act =
+  (name: ActionName): Route =>
+  async (view, { keys, mayAct }, who) => {
+    if (mayAct) return jsonReply(await keys.actions[name](await bodyOf(view), who()));
+    const why = "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).";
+    throw new Refusal(403, "forbidden", why);
+  };
+
+const posts: Readonly<Record<string, Route>> = {
+  "/data/key": async (view, { keys }) => jsonReply(await keys.lookUp(await bodyOf(view))),
+  "/data/request": async (view, { names }) => jsonReply(await askRequest(await bodyOf(view), names)),
+  "/actions/reset": act("reset"),
+  "/actions/block": act("block"),
+  "/actions/unblock": act("unblock"),
+  "/actions/grant": act("grant"),
+  "/actions/revoke": act("revoke"),
+};
 
 /** Answers a request that may see the dashboard. @throws Refusal */
 function answer(view: View, own: Dashboard<never>, who: () => string): Reply | Promise<Reply> {
   const { method } = view;
   const path = view.path === "" ? "/" : view.path;
-  const post = posts.get(path);
+  const post = posts[path];
   if (post !== undefined) return method === "POST" ? post(view, own, who) : refuseMethod("POST");
   if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
   if (path !== "/") refuseOtherSites(view);
   // An open stream would be of no use.
   if (method === "HEAD" && path === "/data/live") return { ...jsonReply({}), body: "" };
-  return (gets.get(path) as Route)(view, own, who);
+  return (gets[path] as Route)(view, own, who);
 }
 
 /** A page of another site could hold streams open, though it can read nothing. @throws Refusal */

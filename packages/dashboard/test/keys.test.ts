@@ -3,10 +3,11 @@ import type { GrantChange, RuleSource, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { memoryStore } from "@floodgate/store-memory";
 import express from "express";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KeyAnswer, Overview, RequestAnswer } from "../src/contract.js";
 import { dashboard } from "../src/express.js";
 import type { DashboardOptions } from "../src/options.js";
+import { KeyNames } from "../src/routes/key-text.js";
 import { ask, type Reply } from "./adapters/http.js";
 import { type Listening, listening } from "./listening.js";
 
@@ -127,6 +128,26 @@ describe("a key that is looked up", () => {
       else expect(JSON.parse(text)).toMatchObject({ key, states: [{ decision: { remaining: 9 } }] });
     }
     expect((await post("/data/key", { id: "AAAAAAAAAAAAAAAAAAAAAA" })).status).toBe(404);
+  });
+
+  it("is found by its id in one search, however many rules there are", async () => {
+    await start({});
+    const many = Array.from({ length: 20 }, (_, i) =>
+      createLimiter({ name: `many-${i}`, policy: fixedWindow({ limit: 1, window: "1h" }), store: memoryStore() }),
+    );
+    api.consume("ann");
+    const { top }: Overview = JSON.parse((await ask(app.port, "/f/data/overview")).text);
+    const id = top.byRequests.keys.find(({ rule }) => rule === "api")?.id as string;
+    const compared = vi.spyOn(KeyNames.prototype, "idOf");
+    try {
+      await lookUp({ id, rule: "api" });
+      const underOne = compared.mock.calls.length;
+      await lookUp({ id });
+      expect(compared.mock.calls.length).toBe(2 * underOne);
+    } finally {
+      compared.mockRestore();
+      for (const limiter of many) limiter.close();
+    }
   });
 
   it("is refused under a rule that does not exist", async () => {

@@ -15,6 +15,17 @@ interface Target {
   readonly key: LimiterKey;
 }
 
+/** A key that was asked for, under one rule or under all. */
+interface Search {
+  readonly rule: string | undefined;
+  /** The key as it may be shown. */
+  readonly shown: string;
+  /** The key as a limit counts it; undefined if it is no key of that limit. */
+  keyOf(limit: InventoryLimit): LimiterKey | undefined;
+}
+
+export type ActionName = "reset" | "block" | "unblock" | "grant" | "revoke";
+
 type Act = (body: JsonBody, by: string) => Promise<KeyAnswer>;
 
 /** Looks keys up, and acts on them, in the stores of this process's limits. */
@@ -31,11 +42,11 @@ export class Keys {
 
   /** @throws Refusal */
   async lookUp(body: JsonBody): Promise<KeyAnswer> {
-    return this.#answer(body, this.#targets(body));
+    return this.#answer(this.#searchOf(body));
   }
 
   /** By their names. Each may throw a Refusal. */
-  readonly actions: Readonly<Record<string, Act>> = {
+  readonly actions: Readonly<Record<ActionName, Act>> = {
     reset: (body, by) => this.#act(body, ({ limit, key }) => limit.limiter.reset(key, { by })),
     block: async (body, by) => {
       const forMs = blockMs(body);
@@ -49,8 +60,8 @@ export class Keys {
     revoke: (body, by) => this.#change(body, undefined, by),
   };
 
-  async #change(body: JsonBody, grant: GrantChange["grant"], by: string): Promise<KeyAnswer> {
-    await this.#act(body, async ({ limit, key }) => {
+  #change(body: JsonBody, grant: GrantChange["grant"], by: string): Promise<KeyAnswer> {
+    return this.#act(body, async ({ limit, key }) => {
       const { name, plans, source, limiter } = limit;
       if (source?.grant === undefined || plans === undefined) {
         const why = plans === undefined ? "it has no plans" : "the app does not follow rules in Redis (redisRules)";
@@ -61,56 +72,59 @@ export class Keys {
       }
       await source.grant({ rule: name, key: limiter.keyText(key), grant, by });
     });
-    // The rules are new, and with them the limits.
-    return this.lookUp(body);
   }
 
   async #act(body: JsonBody, act: (target: Target) => unknown): Promise<KeyAnswer> {
-    if (keyQuery(body).rule === undefined) throw invalidBody("`rule` must be a rule's name");
-    const targets = this.#targets(body);
+    const search = this.#searchOf(body);
+    if (search.rule === undefined) throw invalidBody("`rule` must be a rule's name");
     try {
-      for (const target of targets) await act(target);
+      for (const target of this.#targets(search)) await act(target);
     } catch (error) {
       if (error instanceof Refusal) throw error;
       if (error instanceof FloodgateError && badRequests.includes(error.code)) throw new Refusal(400, error.code, error.message);
       throw new Refusal(502, "store", `The store failed: ${textOf(error)}`);
     }
-    return this.#answer(body, targets);
+    // A grant makes new rules, and with them new limits.
+    return this.#answer(search);
   }
 
-  async #answer(body: JsonBody, targets: readonly Target[]): Promise<KeyAnswer> {
-    const { key, id } = keyQuery(body);
-    const text = id === undefined ? undefined : this.#textOf(id);
-    const shown = text ?? (typeof key === "string" ? key : `(${key?.join(",")})`);
+  async #answer(search: Search): Promise<KeyAnswer> {
+    const targets = this.#targets(search);
     const { reports } = await this.#figures.read();
-    return { key: this.#names.shown(shown), states: await Promise.all(targets.map((target) => stateOf(target, reports))) };
+    return { key: search.shown, states: await Promise.all(targets.map((target) => stateOf(target, reports))) };
+  }
+
+  /** @throws Refusal */
+  #searchOf(body: JsonBody): Search {
+    const { key, id, rule } = keyQuery(body);
+    if (id === undefined) {
+      const shown = this.#names.shown(typeof key === "string" ? key : `(${key?.join(",")})`);
+      return { rule, shown, keyOf: (limit) => typedKey(key as string, limit.rule?.key) };
+    }
+    const text = this.#textOf(id);
+    const known = keyOfText(text);
+    // Another rule may count the same text as another key.
+    const keyOf: Search["keyOf"] = (limit) => (known !== undefined && keyTextOf(limit, known) === text ? known : undefined);
+    return { rule, shown: this.#names.shown(text), keyOf };
   }
 
   /**
    * The limits that can count the key, each with the key as it counts it.
    * @throws Refusal
    */
-  #targets(body: JsonBody): Target[] {
-    const { key, id, rule } = keyQuery(body);
+  #targets({ rule, keyOf }: Search): Target[] {
     this.#inUse.refresh();
     const limits = listed(this.#inUse.limits.filter(({ name }) => rule === undefined || name === rule));
     if (rule !== undefined && limits.length === 0) throw new Refusal(404, "unknown", `This process has no rule ${JSON.stringify(rule)}.`);
     const targets = limits.flatMap((limit): Target[] => {
-      const found = id === undefined ? typedKey(key as string, limit.rule?.key) : this.#keyOfId(id, limit);
-      return found !== undefined && keyTextOf(limit, found) !== undefined ? [{ limit, key: found }] : [];
+      const key = keyOf(limit);
+      return key !== undefined && keyTextOf(limit, key) !== undefined ? [{ limit, key }] : [];
     });
     if (rule !== undefined && targets.length === 0) {
       const words = limits[0]?.rule?.key;
       throw new Refusal(400, "invalid", `${JSON.stringify(rule)} counts by ${words ?? "another key"}, so this is no key of it.`);
     }
     return targets;
-  }
-
-  #keyOfId(id: string, limit: InventoryLimit): LimiterKey | undefined {
-    const text = this.#textOf(id);
-    const key = keyOfText(text);
-    // Another rule may count the same text as another key.
-    return key !== undefined && keyTextOf(limit, key) === text ? key : undefined;
   }
 
   /** @throws Refusal */
