@@ -50,7 +50,8 @@ export { HeldRequests } from "./responses/held-requests.js";
 export { ignoresAllowed } from "./events/listeners.js";
 
 // Support
-export { functionOrNothing, oneOf } from "./support/options.js";
+export { flag, functionOrNothing, oneOf, yesOrNo } from "./support/options.js";
+export { reasonOf, wrongOption } from "./support/errors.js";
 export { getOrMake } from "./support/maps.js";
 export { andThen, isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

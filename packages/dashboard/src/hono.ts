@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { nodeHeader } from "@floodgate/core/adapter";
+import { nodeHeader, socketAddress } from "@floodgate/core/adapter";
 import { type Context, type Env, Hono } from "hono";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
@@ -33,16 +33,12 @@ export function dashboard<E extends Env = any>(options: DashboardOptions<Context
   return Object.assign(app, { close: () => own.close() });
 }
 
-/** What runtimes and their adapters pass as `c.env`. Each sets a part of this. */
+/** What Node's adapter and Bun pass as `c.env`. */
 interface Runtime {
   /** Bun's server, or the environment of @hono/node-server, if the app passes it under this name. */
   readonly server?: Runtime;
   /** @hono/node-server. */
   readonly incoming?: IncomingMessage;
-  /** Bun. */
-  readonly requestIP?: (request: Request) => { readonly address?: string } | null;
-  /** Deno. */
-  readonly remoteAddr?: { readonly hostname?: string };
 }
 
 function runtimeOf(c: Context): Runtime {
@@ -52,8 +48,7 @@ function runtimeOf(c: Context): Runtime {
 }
 
 function honoView(c: Context): View {
-  const runtime = runtimeOf(c);
-  const { incoming } = runtime;
+  const { incoming } = runtimeOf(c);
   const queryAt = c.req.url.indexOf("?");
   return {
     identity: c,
@@ -62,7 +57,7 @@ function honoView(c: Context): View {
     query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
     httpVersion: incoming?.httpVersion,
     tls: incoming === undefined ? c.req.url.startsWith("https:") : (incoming.socket as Partial<TLSSocket>).encrypted === true,
-    remoteAddress: incoming?.socket.remoteAddress ?? runtime.requestIP?.(c.req.raw)?.address ?? runtime.remoteAddr?.hostname,
+    remoteAddress: socketAddress(c.req.raw, c.env),
     header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
     headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
     body: (most) => readBody(c, most),

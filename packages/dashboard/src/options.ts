@@ -1,5 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
-import { checkOptions, functionOrNothing } from "@floodgate/core/store";
+import { flag, functionOrNothing, wrongOption } from "@floodgate/core/adapter";
+import { checkOptions } from "@floodgate/core/rules";
 import type { DashboardRedis } from "./share/redis.js";
 
 export interface DashboardOptions<Req> {
@@ -34,16 +35,13 @@ export function checked<Req>(options: DashboardOptions<Req>, more: readonly stri
   checkOptions(where, options, [...names, ...more], `dashboard({ authorize: ${example} })`);
   functionOrNothing(where, "authorize", options.authorize, example);
   functionOrNothing(where, "who", options.who, "(req) => req.user?.email");
-  for (const name of ["actions", "showKeys"] as const) {
-    const value: unknown = options[name];
-    if (value !== undefined && typeof value !== "boolean") throw invalid(name, "true or false", value, "true");
-  }
+  for (const name of ["actions", "showKeys"] as const) if (options[name] !== undefined) flag(where, name, options[name]);
   const { title, prefix } = options;
   if (prefix !== undefined && (typeof prefix !== "string" || !/^[^{}]{1,200}$/.test(prefix))) {
-    throw invalid("prefix", "a text of 1 to 200 characters without braces", prefix, '"my-app:dashboard"');
+    throw wrongOption(where, "prefix", "a text of 1 to 200 characters without braces", prefix, 'prefix: "my-app:dashboard"');
   }
   if (title !== undefined && (typeof title !== "string" || title === "" || title.length > 100)) {
-    throw invalid("title", "a text of 1 to 100 characters", title, '"My app"');
+    throw wrongOption(where, "title", "a text of 1 to 100 characters", title, 'title: "My app"');
   }
   if (options.actions === true && options.authorize === undefined) {
     throw new FloodgateError(
@@ -53,13 +51,4 @@ export function checked<Req>(options: DashboardOptions<Req>, more: readonly stri
     );
   }
   return options;
-}
-
-function invalid(name: string, what: string, value: unknown, example: string): FloodgateError {
-  const given = typeof value === "string" ? JSON.stringify(value.slice(0, 60)) : typeof value;
-  return new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `dashboard: \`${name}\` must be ${what}, but was ${given}. Write ${name}: ${example}.`,
-    { at: [name] },
-  );
 }

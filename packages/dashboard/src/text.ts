@@ -1,12 +1,4 @@
-/** Longer reasons are cut. */
-const longest = 2000;
+import { reasonOf } from "@floodgate/core/adapter";
 
-/** The message of anything that was thrown. */
-export function textOf(error: unknown): string {
-  try {
-    const { message } = (error ?? {}) as { readonly message?: unknown };
-    return (typeof message === "string" ? message : String(error)).slice(0, longest);
-  } catch {
-    return "The reason cannot be read.";
-  }
-}
+/** The message of anything that was thrown. Long ones are cut. */
+export const textOf = (error: unknown): string => reasonOf(error).why.slice(0, 2000);

@@ -1,5 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
-import { warnOnce } from "@floodgate/core/adapter";
+import { warnOnce, yesOrNo } from "@floodgate/core/adapter";
 import type { View } from "../routes/view.js";
 
 /**
@@ -23,21 +22,16 @@ export async function admits<Req>(
     );
     return false;
   }
-  const answer = await authorize(request);
-  if (typeof answer === "boolean") return answer;
-  if (answer === undefined || answer === null) return false;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_ANSWER",
-    `dashboard: \`authorize\` must answer true or false, but answered a ${typeof answer}. Write authorize: ${example}.`,
-  );
+  return yesOrNo("dashboard", "authorize", await authorize(request), example);
 }
 
 /** Headers that proxies, load balancers and content delivery networks add. */
 const forwarding =
   /^(?:x-forwarded(?:-|$)|x-original-|x-real-ip$|x-(?:cluster-)?client-ip$|x-envoy-|x-amzn-|x-appengine-|x-azure-|x-vercel-|x-nf-|x-varnish$|cf-|fly-|fastly-|(?:true-)?client-ip$|forwarded(?:-|$)|via$|cdn-loop$|proxy-connection$)/;
 
-const loopbackHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
-const loopbackOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
+const loopbackName = String.raw`(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$`;
+const loopbackHost = new RegExp(`^${loopbackName}`, "i");
+const loopbackOrigin = new RegExp(`^https?://${loopbackName}`, "i");
 const loopbackAddress = /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i;
 
 /**
