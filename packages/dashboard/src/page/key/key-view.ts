@@ -83,7 +83,7 @@ export class KeyView {
   }
 
   #ruleEntry(first: KeyRuleState, name: KeyName, shown: string): Row<KeyRuleState> {
-    const body = h("div", { class: "body" });
+    const body = h("div", { class: "body stack" });
     const buttons = this.#mayAct()
       ? actions({
           name,
@@ -94,7 +94,7 @@ export class KeyView {
       : undefined;
     const row = h(
       "article",
-      { class: "rule-state" },
+      { class: "rule-state stack" },
       h(
         "header",
         { class: "row" },

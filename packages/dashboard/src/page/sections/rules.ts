@@ -20,7 +20,7 @@ const columns = [
 export function rules(): Section {
   const when = h("p");
   const element = card("card", "rules", "Rules in force", when);
-  const refused = h("div", { class: "notices" });
+  const refused = h("div", { class: "notices stack" });
   const body = h("tbody", { role: "rowgroup" });
   // The roles are said because on a phone the rows are no table to CSS.
   const table = h(

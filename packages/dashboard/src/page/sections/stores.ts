@@ -7,7 +7,7 @@ import { card, joined, type Section } from "./section.js";
 /** Whether each store answers, and how fast. */
 export function stores(): Section {
   const element = card("card half", "stores", "Stores", h("p", {}, "latency of the last minute"));
-  const list = h("div", { class: "stores" });
+  const list = h("div", { class: "stack" });
   const empty = h("p", { class: "empty quiet" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
   element.append(list, empty);
   return {

@@ -80,7 +80,7 @@ interface RankedKey extends TopKey {
 function clientRow(client: TopKey, lookUp: (key: TopKey) => void): Row<readonly RankedKey[]> {
   const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(client.key));
   button.addEventListener("click", () => lookUp(client));
-  const lines = h("ul");
+  const lines = h("ul", { class: "stack" });
   return {
     row: h("tr", {}, h("th", { scope: "row" }, button), h("td", {}, lines)),
     update: (rules) => keepRows(lines, rules, ({ rule }) => rule, ruleLine),
