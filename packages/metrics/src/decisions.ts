@@ -137,18 +137,12 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
   let inSecond = 0;
   let dropped = 0;
   return eachRequest((event, decided) => {
-    if (!event.rejected) {
-      if (Math.random() >= passed) return undefined;
-    } else {
-      const now = Math.floor(Date.now() / 1000);
-      if (now !== second) inSecond = 0;
-      second = now;
-      if (inSecond++ >= rejectedPerSecond) {
-        dropped++;
-        return undefined;
-      }
-    }
-    if (typeof to !== "function" && to.writableNeedDrain === true) {
+    if (!event.rejected && Math.random() >= passed) return undefined;
+    const now = Math.floor(Date.now() / 1000);
+    if (now !== second) inSecond = 0;
+    second = now;
+    const isTooMany = event.rejected && inSecond++ >= rejectedPerSecond;
+    if (isTooMany || (typeof to !== "function" && to.writableNeedDrain === true)) {
       dropped++;
       return undefined;
     }

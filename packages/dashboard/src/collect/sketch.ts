@@ -103,20 +103,16 @@ export function mergeSummaries(summaries: readonly Summary[], counters: number):
   let total = 0;
   /** What a key may have had in all full sketches together. */
   let unknown = 0;
-  const merged = new Map<string, { rule: string; key: string; count: number; error: number; blocked?: KeyBlock }>();
+  const merged = new Map<string, Slot & { blocked?: KeyBlock }>();
   for (const { counters: most, total: part, keys } of summaries) {
     total += part;
     const least = keys.length < most ? 0 : (keys[keys.length - 1]?.count ?? 0);
     unknown += least;
     for (const { rule, key, count, error, blocked } of keys) {
-      const id = ruleKey(rule, key);
-      const known = merged.get(id);
-      if (known === undefined) merged.set(id, { rule, key, count: count - least, error: error - least, ...(blocked && { blocked }) });
-      else {
-        known.count += count - least;
-        known.error += error - least;
-        if (blocked !== undefined && !(known.blocked && known.blocked.untilMs > blocked.untilMs)) known.blocked = blocked;
-      }
+      const sum = getOrMake(merged, ruleKey(rule, key), (): Slot & { blocked?: KeyBlock } => ({ rule, key, count: 0, error: 0 }));
+      sum.count += count - least;
+      sum.error += error - least;
+      if (blocked !== undefined && !(sum.blocked && sum.blocked.untilMs > blocked.untilMs)) sum.blocked = blocked;
     }
   }
   const keys = [...merged.values()].map((counter) => ({ ...counter, count: counter.count + unknown, error: counter.error + unknown }));

@@ -1,3 +1,5 @@
+import { getOrMake } from "@floodgate/core/adapter";
+import type { BreakerState } from "@floodgate/core/store";
 import { latencyOf, mergeHistograms } from "../collect/latencies.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { addCounts } from "../collect/rule-counts.js";
@@ -70,17 +72,12 @@ function withGone(rules: readonly RuleInfo[], totals: readonly RuleTotals[]): Ru
 }
 
 function sumTotals(all: readonly RuleTotals[]): RuleTotals[] {
-  const sums = new Map<string, RuleTotals>();
-  for (const { rule, counts, units, bans } of all) {
-    const sum = sums.get(rule) ?? { counts: {}, units: { asked: 0, charged: 0 }, bans: 0 };
-    sums.set(rule, {
-      rule,
-      counts: addCounts(sum.counts, counts),
-      units: { asked: sum.units.asked + units.asked, charged: sum.units.charged + units.charged },
-      bans: sum.bans + bans,
-    });
-  }
-  return [...sums.values()];
+  return [...grouped(all, ({ rule }) => rule)].map(([rule, totals]) => ({
+    rule,
+    counts: totals.reduce((sum, { counts }) => addCounts(sum, counts), {}),
+    units: { asked: sumOf(totals, ({ units }) => units.asked), charged: sumOf(totals, ({ units }) => units.charged) },
+    bans: sumOf(totals, ({ bans }) => bans),
+  }));
 }
 
 type KeyList = "requests" | "rejections";
@@ -111,28 +108,38 @@ export function rejectionsOf(reports: readonly Report[], rule: string, key: stri
   return { count, error, sinceMs };
 }
 
-const breakerStates = ["closed", "half-open", "open"] as const;
+/** From none to the worst. */
+const breakerStates = [undefined, "closed", "half-open", "open"] as const;
+
+function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) getOrMake(groups, keyOf(item), () => []).push(item);
+  return groups;
+}
+
+function sumOf<Item>(items: readonly Item[], numberOf: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + numberOf(item), 0);
+}
 
 /** Stores over the same data, and memory stores of the same rules, are one line. */
 function storesOf(all: readonly StoreReport[]): StoreInfo[] {
-  const byId = new Map<string, StoreReport[]>();
-  for (const store of all) byId.set(store.id, [...(byId.get(store.id) ?? []), store]);
-  return [...byId].map(([id, stores]) => {
-    const breakers = stores.flatMap(({ breaker }) => (breaker === undefined ? [] : [breaker]));
-    const sizes = stores.flatMap(({ size }) => (size === undefined ? [] : [size]));
+  return [...grouped(all, ({ id }) => id)].map(([id, stores]) => {
+    const worst = Math.max(...stores.map(({ breaker }) => breakerStates.indexOf(breaker)));
+    const sizes = stores.map(({ size }) => size).filter((size) => size !== undefined);
     const latency = latencyOf(mergeHistograms(stores.map(({ latencies }) => latencies)));
-    const errors = new Map<string, number>();
-    for (const { code, count } of stores.flatMap((store) => store.errors)) errors.set(code, (errors.get(code) ?? 0) + count);
-    const worst = Math.max(...breakers.map((breaker) => breakerStates.indexOf(breaker)));
+    const errors = grouped(
+      stores.flatMap((store) => store.errors),
+      ({ code }) => code,
+    );
     return {
       id,
       kind: (stores[0] as StoreReport).kind,
       rules: [...new Set(stores.flatMap(({ rules }) => rules))],
-      ...(breakers.length > 0 && { breaker: breakerStates[worst] as (typeof breakerStates)[number] }),
-      ...(sizes.length > 0 && { size: sizes.reduce((sum, size) => sum + size, 0) }),
+      ...(worst > 0 && { breaker: breakerStates[worst] as BreakerState }),
+      ...(sizes.length > 0 && { size: sumOf(sizes, (size) => size) }),
       ...(latency !== undefined && { latency }),
-      errors: [...errors].map(([code, count]) => ({ code, count })).sort((a, b) => b.count - a.count),
-      evictions: stores.reduce((sum, { evictions }) => sum + evictions, 0),
+      errors: [...errors].map(([code, each]) => ({ code, count: sumOf(each, ({ count }) => count) })).sort((a, b) => b.count - a.count),
+      evictions: sumOf(stores, ({ evictions }) => evictions),
     };
   });
 }

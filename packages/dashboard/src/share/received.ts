@@ -1,5 +1,4 @@
 import type { KeyBlock } from "@floodgate/core/store";
-import type { EndedSecond } from "../collect/collector.js";
 import { mostListed } from "../collect/in-use.js";
 import { counters } from "../collect/recent-keys.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
@@ -12,7 +11,6 @@ import {
   type Range,
   type RuleHistory,
   type RuleInfo,
-  type RuleTotals,
   results,
   type SourceInfo,
 } from "../contract.js";
@@ -100,7 +98,7 @@ const keys: Read<KeyReport> = record<KeyReport>({
 });
 
 const report = record<Report>({
-  instance: record<Report["instance"]>({ id: words, name: words, sinceMs: number, perSecond: number }),
+  instance: record({ id: words, name: words, sinceMs: number, perSecond: number }),
   rules: list(
     mostListed,
     record<RuleInfo>({
@@ -110,16 +108,13 @@ const report = record<Report>({
       policy: words,
       match: optional(words),
       key: optional(words),
-      plans: list(mostPlans, record<RuleInfo["plans"][number]>({ name: words, policy: words })),
+      plans: list(mostPlans, record({ name: words, policy: words })),
       ban: optional(words),
       source: optional(words),
       version: optional(words),
     }),
   ),
-  totals: list(
-    mostListed,
-    record<RuleTotals>({ rule: words, counts, units: record<RuleTotals["units"]>({ asked: number, charged: number }), bans: number }),
-  ),
+  totals: list(mostListed, record({ rule: words, counts, units: record({ asked: number, charged: number }), bans: number })),
   requests: keys,
   rejections: keys,
   stores: list(
@@ -130,8 +125,8 @@ const report = record<Report>({
       rules: list(mostListed, words),
       breaker: optional(oneOf("closed", "open", "half-open")),
       size: optional(number),
-      latencies: record<StoreReport["latencies"]>({ counts: list(latencyBuckets, number), maxMs: number }),
-      errors: list(mostCodes, record<StoreReport["errors"][number]>({ code: words, count: number })),
+      latencies: record({ counts: list(latencyBuckets, number), maxMs: number }),
+      errors: list(mostCodes, record({ code: words, count: number })),
       evictions: number,
     }),
   ),
@@ -141,13 +136,10 @@ const report = record<Report>({
       id: words,
       name: words,
       version: optional(words),
-      refused: optional(record<NonNullable<SourceInfo["refused"]>>({ atMs: number, reason: wordsOf(mostReason) })),
+      refused: optional(record({ atMs: number, reason: wordsOf(mostReason) })),
     }),
   ),
-  recent: list(
-    mostSeconds,
-    record<EndedSecond>({ second: number, counts: list(mostListed, record<EndedSecond["counts"][number]>({ rule: words, counts })) }),
-  ),
+  recent: list(mostSeconds, record({ second: number, counts: list(mostListed, record({ rule: words, counts })) })),
 });
 
 const minute = (value: unknown): number => Math.floor(number(value) / 60_000) * 60_000;
