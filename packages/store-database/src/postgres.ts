@@ -39,7 +39,8 @@ CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_ends ON ${table} (ends_ms)
 
 /**
  * A driver for Postgres 12 and later: `databaseStore(postgres(new Pool()))`. It works with each isolation level, and behind PgBouncer in
- * transaction mode. `postgresMigration()` has the SQL of its table.
+ * transaction mode. `postgresMigration()` has the SQL of its table. A pool of pg needs a listener for "error": without one, pg ends the process
+ * when Postgres closes an idle connection.
  * @throws FloodgateError if an option is invalid.
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): DatabaseDriver {

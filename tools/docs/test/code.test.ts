@@ -54,6 +54,17 @@ it.each(pages.slice(0, -1))("the code of $file compiles", ({ file, faults }) => 
   expect([...faults, ...(errors.get(file) ?? [])].join("\n")).toBe("");
 });
 
+/** Clients that emit "error" when a server goes away. Node ends a process in which nobody listens. */
+const endsTheProcess = /import \{[^}]*\} from "(?:pg|redis)"/;
+
+it("a client that would end the process when its server restarts has a listener for errors", () => {
+  const clients = pages.flatMap(({ file, modules }) =>
+    modules.filter(({ code }) => endsTheProcess.test(code)).map(({ code, block }) => ({ place: `${file}:${block.line}`, code })),
+  );
+  expect(clients.filter(({ code }) => !code.includes('.on("error", ')).map(({ place }) => place)).toEqual([]);
+  expect(clients.length).toBeGreaterThan(1);
+});
+
 function compile(): Promise<string> {
   const tsc = join(repository, "node_modules/typescript/lib/tsc.js");
   return new Promise((resolve) =>
