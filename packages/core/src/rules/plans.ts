@@ -3,7 +3,7 @@ import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Limit } from "../decide/decision.js";
 import type { Key } from "../limits/key.js";
 import type { Duration } from "../support/duration.js";
-import { conflict, FloodgateError, inside, invalidOption, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, invalidOption, short, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 
 type AnyOptions<Options = PolicyOptions> = Options extends unknown ? keyof Options : never;
@@ -31,6 +31,13 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
   const compile = (name: string, plan: unknown): Policy => {
     const place = `${where}: plans.${name}`;
     if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
+    if (typeof plan === "object" && plan !== null && "policy" in plan) {
+      throw new FloodgateError(
+        "FLOODGATE_UNKNOWN_OPTION",
+        `${place} has no option \`policy\`. A plan is a policy itself. Write plans: { ${name}: fixedWindow({ limit: 1000, window: "1m" }) }.`,
+        { at: ["policy"] },
+      );
+    }
     checkOptions(place, plan, numbers, example);
     return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
   };
@@ -110,7 +117,11 @@ export function compileGrants(
         checkOptions(`${where}: grants`, grant, ["key", "plan", "until"], example);
         const { key, plan, until } = grant;
         const limit = plans?.get(plan);
-        if (limit === undefined) throw invalid(where, "plan", `one of the rule's plans (${[...(plans?.keys() ?? [])].join(", ")})`, plan);
+        if (limit === undefined) {
+          const names = [...(plans?.keys() ?? [])];
+          const write = names.length > 0 ? example : `plans: { ${short(String(plan))}: { limit: 1000 } } beside the rule's \`grants\``;
+          throw invalid(where, "plan", `one of the rule's plans (${names.join(", ")})`, plan, write);
+        }
         const untilMs = isInstant.test(until) ? Date.parse(until) : Number.NaN;
         if (Number.isNaN(untilMs)) throw invalid(where, "until", "a date, or a time with its zone", until);
         return [inside(["key"], () => textOf(key)), { plan, limit, untilMs }];
@@ -122,9 +133,9 @@ export function compileGrants(
 /** A time without a zone would differ between servers. */
 const isInstant = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
-function invalid(where: string, option: "grants" | "plan" | "until", what: string, given: unknown): FloodgateError {
+function invalid(where: string, option: "grants" | "plan" | "until", what: string, given: unknown, write = example): FloodgateError {
   return invalidOption(
-    `${where}: \`${option}\` ${option === "grants" ? "" : "of a grant "}must be ${what}, but was ${shown(given)}. Write ${example}.`,
+    `${where}: \`${option}\` ${option === "grants" ? "" : "of a grant "}must be ${what}, but was ${shown(given)}. Write ${write}.`,
     [option],
   );
 }

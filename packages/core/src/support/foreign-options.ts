@@ -3,6 +3,8 @@ import { shown } from "./errors.js";
 type Given = Readonly<Record<string, unknown>>;
 
 const leaky = 'policy: leakyBucket({ capacity: 10, leak: 5, every: "1s" })';
+const bucket = 'policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" })';
+const calendar = 'policy: calendarWindow({ limit: 100, per: "day", timeZone: "UTC" })';
 const denyCache = "Leave it out: redisStore has such a cache, which is on unless you write denyCache: false";
 
 /** Our options as code to write. */
@@ -10,7 +12,9 @@ const examples: Given & Readonly<Record<string, string>> = {
   limit: "limit: 100",
   window: 'window: "15m"',
   capacity: "capacity: 20",
+  burst: "burst: 20",
   refill: "refill: 10",
+  leak: "leak: 5",
   every: 'every: "1s"',
   after: "after: 10",
   within: 'within: "1m"',
@@ -49,14 +53,19 @@ const foreign: readonly (readonly [ours: string, theirs: string])[] = [
   ["limit capacity after cost policy", "points limit capacity bucketSize maxTokens"],
   ["maxKeys limit capacity after cost policy", "max"],
   ["refill limit", "tokensPerInterval refillRate"],
-  ["window every within for policy", "windowMs timeWindow interval window every"],
+  ["refill leak", "refill leak"],
+  ["burst capacity", "burst"],
+  ["window every within for policy", "windowMs timeWindow interval window every per"],
   ["for window every within policy", "duration"],
+  ["after ban", "after"],
+  ["within ban", "within"],
+  ["for ban", "for"],
   ["window every policy", "ttl"],
   ["policy", "limiter"],
   ["for ban", "blockDuration exponentialBackoff"],
   ["prefix name", "keyPrefix prefix namespace identifier groupId"],
   ["key", "keyGenerator id getTracker generateKey"],
-  ["cost", "rate"],
+  ["refill leak cost", "rate"],
   ["exempt", "whiteList allowList"],
   ["skip", "skipIf ignoreUserAgents"],
   ["store", "redis storeClient db driver client binding storage cache"],
@@ -91,7 +100,32 @@ const sentences: Given & Readonly<Record<string, string>> = {
   ephemeralcache: denyCache,
   inmemoryblockonconsumed: denyCache,
   inmemoryblockduration: denyCache,
+  maxkeys: "That is an option of a store: memoryStore({ maxKeys: 100_000 })",
 };
+
+/** Options of one algorithm, with the policy to write where a policy can be given. */
+const ofPolicies: Given & Readonly<Record<string, string>> = {
+  refill: bucket,
+  style: bucket,
+  leak: leaky,
+  maxdelayms: leaky,
+  burst: 'policy: gcra({ limit: 100, window: "1m", burst: 20 })',
+  buckets: 'policy: slidingWindowCounter({ limit: 100, window: "1m", buckets: 60 })',
+  strict: 'policy: slidingWindowCounter({ limit: 100, window: "1m", buckets: 60, strict: true })',
+  countrejected: 'policy: slidingWindowLog({ limit: 100, window: "1m", countRejected: true })',
+  per: calendar,
+  timezone: calendar,
+  startson: 'policy: calendarWindow({ limit: 100, per: "month", startsOn: 15 })',
+};
+
+/** Options that neither rules nor the parts of options have. */
+const ofRateLimit: ReadonlySet<string> = new Set(
+  "store skip headers body onLimited refundWhen decisionName clientIp ipv6Prefix keys costs plan rules timeoutMs onStoreError keySecret receiptSecret onEvent".split(
+    " ",
+  ),
+);
+/** Options of rateLimit and of rules, that a limiter lacks. */
+const ofRules: ReadonlySet<string> = new Set(["key", "cost", "ban", "exempt"]);
 
 const byWord: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...Object.keys(examples).map((word) => [word.toLowerCase(), [word]] as const),
@@ -103,14 +137,17 @@ const byWord: ReadonlyMap<string, readonly string[]> = new Map<string, readonly 
  * @param known the valid options in this place.
  */
 export function foreignAdvice(word: string, given: Given, known: readonly string[]): string | undefined {
-  const sentence = Object.hasOwn(sentences, word.toLowerCase()) ? sentences[word.toLowerCase()] : undefined;
-  if (sentence !== undefined) return `${sentence}.`;
-  const answers = byWord.get(word.toLowerCase());
+  const lower = word.toLowerCase();
+  if (Object.hasOwn(sentences, lower)) return `${sentences[lower]}.`;
+  if (known.includes("policy") && Object.hasOwn(ofPolicies, lower)) return `That is an option of a policy. Write ${ofPolicies[lower]}.`;
+  const answers = byWord.get(lower);
   if (answers === undefined) return undefined;
   const here = answers.find((ours) => known.includes(ours));
   if (here !== undefined) return `Write ${written(here, given[word], unitMsOf(word, given))}.`;
   const ours = answers.at(-1) as string;
-  return `That is an option of rateLimit, not of a rule or a limiter: ${written(ours, given[word], 1)}.`;
+  if (ofRateLimit.has(ours)) return `That is an option of rateLimit, not of a rule or a limiter: ${written(ours, given[word], 1)}.`;
+  const isLimiter = known.includes("store");
+  return isLimiter && ofRules.has(ours) ? `That is an option of rateLimit and of its rules: ${written(ours, given[word], 1)}.` : undefined;
 }
 
 /** These are seconds in rate-limiter-flexible, which has `points`, and in old versions of @nestjs/throttler. Elsewhere they are milliseconds. */

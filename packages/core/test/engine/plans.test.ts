@@ -126,6 +126,15 @@ describe("plans", () => {
       );
     });
   }
+
+  it("are policies themselves: one with a `policy` is refused, with what to write", async (web) => {
+    const wrong = { gold: { policy: fixedWindow({ limit: 5, window: "1m" }) } } as never;
+    await assert.rejects(web.start({ ...limit, plans: wrong, plan: () => "gold" }), {
+      code: "FLOODGATE_UNKNOWN_OPTION",
+      at: ["plans", "gold", "policy"],
+      message: /A plan is a policy itself\. Write plans: \{ gold: fixedWindow\(\{ limit: 1000, window: "1m" \}\) \}\.$/,
+    });
+  });
 });
 
 /** The count of the only window, or the level of a bucket. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createLimiter, fixedWindow, leakyBucket, tokenBucket } from "../../src/index.js";
+import { calendarWindow, concurrency, createLimiter, fixedWindow, leakyBucket, tokenBucket } from "../../src/index.js";
 import { checkRateLimitOptions } from "../../src/middleware/rate-limit-options.js";
 import { foreignAdvice } from "../../src/support/foreign-options.js";
 import { checkOptions } from "../../src/support/options.js";
@@ -164,6 +164,46 @@ describe("an option of another library", () => {
         `rules[0] has no option \`${word}\`. That is an option of rateLimit, not of a rule or a limiter: body: "no".`,
       );
     }
+  });
+
+  it("is never said to be one of rateLimit where rateLimit lacks it, or beside a policy of which nothing was asked", () => {
+    for (const word of [
+      "refill",
+      "leak",
+      "burst",
+      "buckets",
+      "strict",
+      "style",
+      "countRejected",
+      "per",
+      "timeZone",
+      "maxDelayMs",
+      "startsOn",
+    ]) {
+      expect(refusedByRateLimit({ [word]: 5 })).toMatch(/That is an option of a policy\. Write policy: \w+\(\{ .*\}\)\.$/);
+    }
+    expect(refusedByRateLimit({ after: 5, within: "1m", for: "1h" })).toBe(
+      'rateLimit has no options `after` and `within` and `for`. Write ban: { after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h").',
+    );
+    expect(refusedByRateLimit({ maxKeys: 5 })).toContain("That is an option of a store: memoryStore({ maxKeys: 100_000 }).");
+    expect(messageOf(() => concurrency({ limit: 3, window: "1s" } as never))).toBe(
+      "concurrency has no option `window`. The options are limit, hold.",
+    );
+    expect(messageOf(() => calendarWindow({ limit: 3, window: "1d" } as never))).toMatch(
+      /no option `window`\. The options are limit, per, /,
+    );
+    expect(messageOf(() => checkOptions("redisStore", { ttl: 5 }, ["prefix"], ""))).toBe(
+      "redisStore has no option `ttl`. The options are prefix.",
+    );
+    expect(messageOf(() => checkOptions("rateLimit: exempt", { key: "a" }, ["ips", "keys"], ""))).toContain("Did you mean `keys`?");
+  });
+
+  it("is answered in a bucket by the bucket's own options", () => {
+    expect(messageOf(() => tokenBucket({ capacity: 10, rate: 5, per: "1s" } as never))).toBe(
+      'tokenBucket has no option `rate`. Write refill: 5. It has no option `per` either. Write every: "1s".',
+    );
+    expect(messageOf(() => leakyBucket({ capacity: 10, refill: 5 } as never))).toBe("leakyBucket has no option `refill`. Write leak: 5.");
+    expect(messageOf(() => tokenBucket({ burst: 10 } as never))).toBe("tokenBucket has no option `burst`. Write capacity: 10.");
   });
 
   it("is reported together with a misspelt one; one error lists at most twelve", () => {
