@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { wrongOption } from "../support/errors.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
 import {
@@ -53,7 +53,7 @@ export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   const limit = quotaNumber(where, "limit", options.limit, 10);
   if (limit > mostHeld)
     throw wrongOption(where, "limit", `at most ${mostHeld}, because each request in flight is kept`, limit, "limit: 100");
-  const holdMs = parseDuration(options.hold, "hold");
+  const holdMs = durationOption(where, "hold", options.hold);
   return Object.freeze({ algorithm: where, limit, holdMs, quota: limit, spanMs: holdMs, stateKind: `${where} ${holdMs}` });
 }
 

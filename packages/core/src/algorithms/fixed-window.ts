@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
 import {
   type Algorithm,
@@ -37,7 +37,7 @@ export interface FixedWindowOptions {
 export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');
   const limit = quotaNumber("fixedWindow", "limit", options.limit);
-  const windowMs = parseDuration(options.window, "window");
+  const windowMs = durationOption("fixedWindow", "window", options.window);
   return Object.freeze({
     algorithm: "fixed-window",
     limit,

@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type AlgorithmDefinition, type PolicyBase, register } from "./algorithm.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
@@ -32,7 +32,7 @@ export interface GcraOptions {
 export function gcra(options: GcraOptions): GcraPolicy {
   checkOptions("gcra", options, ["limit", "window", "burst"], 'gcra({ limit: 100, window: "1m", burst: 20 })');
   const limit = quotaNumber("gcra", "limit", options.limit);
-  const windowMs = parseDuration(options.window, "window");
+  const windowMs = durationOption("gcra", "window", options.window);
   const burst = options.burst === undefined ? limit : wholeNumber("gcra", "burst", options.burst, 1, 20);
   const quota = limit === 0 ? 0 : burst;
   const policy: GcraPolicy = Object.freeze({

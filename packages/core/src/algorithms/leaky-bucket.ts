@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
@@ -40,7 +40,7 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   checkOptions(where, options, ["capacity", "leak", "every", "maxDelayMs"], `${where}({ capacity: 10, leak: 5, every: "1s" })`);
   const capacity = quotaNumber(where, "capacity", options.capacity, 10);
   const leak = wholeNumber(where, "leak", options.leak, 1, 5);
-  const everyMs = parseDuration(options.every, "every");
+  const everyMs = durationOption(where, "every", options.every);
   const rate = rateOf(where, capacity, leak, everyMs);
   const longest = Math.ceil(((capacity - 1) * rate.unit) / rate.flow);
   const maxDelayMs =

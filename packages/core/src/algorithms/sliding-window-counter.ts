@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { invalidOption } from "../support/errors.js";
 import { checkOptions, flag, quotaNumber, wholeNumber } from "../support/options.js";
 import {
@@ -53,7 +53,7 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
   const where = "slidingWindowCounter";
   checkOptions(where, options, ["limit", "window", "buckets", "strict"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
-  const windowMs = parseDuration(options.window, "window");
+  const windowMs = durationOption(where, "window", options.window);
   const buckets = options.buckets === undefined ? 1 : wholeNumber(where, "buckets", options.buckets, 1, 6);
   if (windowMs % buckets !== 0) {
     throw invalidOption(

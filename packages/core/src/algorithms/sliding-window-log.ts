@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import {
   type Algorithm,
@@ -40,7 +40,7 @@ export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindo
   const where = "slidingWindowLog";
   checkOptions(where, options, ["limit", "window", "countRejected"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
-  const windowMs = parseDuration(options.window, "window");
+  const windowMs = durationOption(where, "window", options.window);
   const countRejected = options.countRejected === undefined ? false : flag(where, "countRejected", options.countRejected);
   return Object.freeze({
     algorithm: "sliding-window-log",

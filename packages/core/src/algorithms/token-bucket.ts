@@ -1,4 +1,4 @@
-import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
@@ -36,7 +36,7 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
   checkOptions(where, options, ["capacity", "refill", "every", "style"], `${where}({ capacity: 20, refill: 10, every: "1s" })`);
   const capacity = quotaNumber(where, "capacity", options.capacity, 20);
   const refill = wholeNumber(where, "refill", options.refill, 1, 10);
-  const everyMs = parseDuration(options.every, "every");
+  const everyMs = durationOption(where, "every", options.every);
   const style = options.style === undefined ? "smooth" : oneOf(where, "style", options.style, ["smooth", "interval"]);
   const stateKind = `token-bucket ${style} ${everyMs}`;
   const base = { algorithm: "token-bucket", capacity, refill, everyMs, style, quota: capacity, stateKind } as const;

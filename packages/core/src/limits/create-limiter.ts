@@ -5,7 +5,7 @@ import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { listenerOf, warner } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames, guardStore } from "../failure/store-guard.js";
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption } from "../support/duration.js";
 import { shown } from "../support/errors.js";
 import { WeakList } from "../support/maps.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
@@ -56,7 +56,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     'createLimiter({ name: "api", policy, store: memoryStore() })',
   );
   const name = checkName(where, options.name);
-  const holdMs = options.hold === undefined ? undefined : parseDuration(options.hold, "hold");
+  const holdMs = options.hold === undefined ? undefined : durationOption(where, "hold", options.hold);
   const policy = heldPolicy(where, toPolicy(where, options.policy), holdMs);
   const lease = checkLease(where, options.lease, [policy]);
   const store = checkStore(where, options.store);

@@ -7,7 +7,7 @@ import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
 import { Deadlines, msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { type Duration, durationText, parseDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { inside } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
@@ -43,8 +43,8 @@ export class Ban {
       checkOptions(place, options, ["after", "within", "for"], 'ban: { after: 10, within: "1m", for: "1h" }');
       return {
         after: wholeNumber(place, "after", options.after, 1, 10),
-        within: parseDuration(options.within, "within"),
-        forMs: parseDuration(options.for, "for"),
+        within: durationOption(place, "within", options.within),
+        forMs: durationOption(place, "for", options.for),
       };
     });
     this.forMs = forMs;

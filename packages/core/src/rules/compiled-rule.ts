@@ -6,7 +6,7 @@ import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
-import { type Duration, parseDuration } from "../support/duration.js";
+import { durationOption } from "../support/duration.js";
 import { conflict, FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf, yesOrNo } from "../support/options.js";
@@ -110,7 +110,7 @@ export class CompiledRule<Req> implements Counted {
       );
     }
     const policy = policyOption(where, rule);
-    this.#holdMs = rule.hold === undefined ? undefined : inside(["hold"], () => parseDuration(rule.hold as Duration, "hold"));
+    this.#holdMs = rule.hold === undefined ? undefined : durationOption(where, "hold", rule.hold);
     this.#lease = checkLease(where, rule.lease, typeof policy === "function" ? [] : [heldPolicy(where, policy, this.#holdMs)]);
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);

@@ -1,4 +1,4 @@
-import { FloodgateError, shown } from "./errors.js";
+import { FloodgateError, inside, shown } from "./errors.js";
 import { duration as written } from "./foreign-options.js";
 
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
@@ -41,6 +41,11 @@ export function parseDuration(duration: number | string, option = "duration"): n
     `\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: ${example}.`,
     { at: [option] },
   );
+}
+
+/** The same for an option, whose errors begin with what was called. */
+export function durationOption(where: string, option: string, value: Duration): number {
+  return inside([], () => parseDuration(value, option), where);
 }
 
 export function durationText(ms: number): DurationText {

@@ -259,8 +259,8 @@ describe("a ban", () => {
 
   for (const [wrong, message] of [
     [{ after: 0, within: "1m", for: "1h" }, /`after` must be a whole number of at least 1/],
-    [{ after: 3, within: "1m" }, /`for` must be a duration/],
-    [{ after: 3, within: "soon", for: "1h" }, /`within` must be a duration/],
+    [{ after: 3, within: "1m" }, /^rateLimit: ban: `for` must be a duration/],
+    [{ after: 3, within: "soon", for: "1h" }, /^rateLimit: ban: `within` must be a duration/],
     [{ after: 3, within: "1m", for: "1h", forever: true }, /no option `forever`/],
   ] as const) {
     it(`rejects the option ${JSON.stringify(wrong)}`, async (web) => {

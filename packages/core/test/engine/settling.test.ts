@@ -128,6 +128,10 @@ describe("settle", () => {
     });
   }
 
+  it("is refused with a hold that is no duration, at its place", async (web) => {
+    await assert.rejects(web.start({ policy, cost: 2, settle: used, hold: 60 }), { code: "FLOODGATE_INVALID_DURATION", at: ["hold"] });
+  });
+
   it("is refused beside a cost of 0", async (web) => {
     await assert.rejects(web.start({ policy, cost: 0, settle: used }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["cost"] });
   });

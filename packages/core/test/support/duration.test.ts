@@ -1,6 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FloodgateError, parseDuration } from "../../src/index.js";
+import {
+  concurrency,
+  createLimiter,
+  FloodgateError,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  parseDuration,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "../../src/index.js";
 
 test("a duration is a whole number with a unit, or a number of milliseconds that is a multiple of 1000", () => {
   expect(["250ms", "1s", "15m", "1h", "1d", 1000, 60_000, 3_600_000].map((value) => parseDuration(value))).toEqual([
@@ -56,6 +67,27 @@ test.each([
   ["1s ", "1s"],
 ])("%o is refused, and the error says how to write it", (value, example) => {
   expect(() => parseDuration(value, "window")).toThrow(`but was ${JSON.stringify(value)}. Write window: "${example}".`);
+});
+
+test.each<[call: string, option: string, make: (value: never) => unknown]>([
+  ["concurrency", "hold", (hold) => concurrency({ limit: 5, hold })],
+  ["createLimiter", "hold", (hold) => createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), hold } as never)],
+  ["fixedWindow", "window", (window) => fixedWindow({ limit: 5, window })],
+  ["gcra", "window", (window) => gcra({ limit: 5, window })],
+  ["leakyBucket", "every", (every) => leakyBucket({ capacity: 5, leak: 1, every })],
+  ["slidingWindowCounter", "window", (window) => slidingWindowCounter({ limit: 5, window })],
+  ["slidingWindowLog", "window", (window) => slidingWindowLog({ limit: 5, window })],
+  ["tokenBucket", "every", (every) => tokenBucket({ capacity: 5, refill: 1, every })],
+])("%s names itself in the error of a missing or wrong `%s`", (call, option, make) => {
+  for (const value of [...(call === "createLimiter" ? [] : [undefined]), 60, "soon"]) {
+    expect(() => make(value as never)).toThrow(
+      expect.objectContaining({
+        code: "FLOODGATE_INVALID_DURATION",
+        at: [option],
+        message: expect.stringMatching(`^${call}: \`${option}\` must be`),
+      }),
+    );
+  }
 });
 
 test("a text without a unit could mean seconds, too", () => {
