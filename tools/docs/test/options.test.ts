@@ -1,3 +1,4 @@
+import { algorithms } from "@floodgate/core/rules";
 import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
 import { describe, expect, it } from "vitest";
 import { allOptions, defaultIn, type Option, plainValue } from "./options.js";
@@ -43,6 +44,17 @@ describe.each(entries)("$name of $entry", ({ entry, options }) => {
     );
     expect(missing.join("\n")).toBe("");
   });
+});
+
+it("the README of core has each policy, and each option and method of a limiter", () => {
+  const readme = all.find(({ file }) => file === "packages/core/README.md")?.text ?? "";
+  const policies = Object.keys(algorithms).map((name) => name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+  const options = entries.find(({ entry, name }) => entry === "@floodgate/core" && name === "createLimiter")?.options ?? [];
+  const rows = all.find(({ file }) => file === "docs/limiter.md")?.rows ?? [];
+  const methods = rows.filter(({ head }) => head[0] === "method").map(({ cells }) => /^`(\w+)\(/.exec(cells[0] ?? "")?.[1] ?? "");
+  const words = [...policies, ...options.map(({ name }) => name), ...methods];
+  expect(words.filter((word) => !readme.includes(`\`${word}\``))).toEqual([]);
+  expect([policies.length, options.length, methods.length].every((count) => count > 7)).toBe(true);
 });
 
 it("the functions that most apps call are among them", () => {
