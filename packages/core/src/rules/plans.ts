@@ -3,7 +3,7 @@ import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Limit } from "../decide/decision.js";
 import type { Key } from "../limits/key.js";
 import type { Duration } from "../support/duration.js";
-import { conflict, FloodgateError, inside, invalidOption, short, shown } from "../support/errors.js";
+import { conflict, FloodgateError, inside, invalidOption, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 
 type AnyOptions<Options = PolicyOptions> = Options extends unknown ? keyof Options : never;
@@ -17,14 +17,15 @@ export type PlanNumbers = { readonly [Option in NumberOptions]?: ValueOf<Option>
 /** A plan: other numbers for the rule's policy, or a policy of its own. */
 export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
 
+const planExample = "plans: { pro: { limit: 1000 } }";
+
 /**
  * Compiles the policy of each plan: its own, or the rule's with other numbers.
  * @throws FloodgateError if a plan's numbers do not fit the policy, or are invalid.
  */
 export function compilePlans(where: string, plans: Readonly<Record<string, unknown>>, base: Policy): Map<string, Policy> {
-  const example = "plans: { pro: { limit: 1000 } }";
   if (typeof plans !== "object" || plans === null || Array.isArray(plans) || Object.keys(plans).length === 0) {
-    throw invalidOption(`${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${example}.`);
+    throw invalidOption(`${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${planExample}.`);
   }
   const baseOptions = optionsOf(base);
   const { numbers } = definitionOf(base);
@@ -32,13 +33,9 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     const place = `${where}: plans.${name}`;
     if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
     if (typeof plan === "object" && plan !== null && "policy" in plan) {
-      throw new FloodgateError(
-        "FLOODGATE_UNKNOWN_OPTION",
-        `${place} has no option \`policy\`. A plan is a policy itself. Write plans: { ${name}: fixedWindow({ limit: 1000, window: "1m" }) }.`,
-        { at: ["policy"] },
-      );
+      throw invalidOption(`${place} is a policy itself. Write plans: { ${name}: fixedWindow({ limit: 1000, window: "1m" }) }.`, ["policy"]);
     }
-    checkOptions(place, plan, numbers, example);
+    checkOptions(place, plan, numbers, planExample);
     return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
   };
   return new Map(Object.entries(plans).map(([name, plan]) => [name, inside([name], () => compile(name, plan))]));
@@ -118,9 +115,8 @@ export function compileGrants(
         const { key, plan, until } = grant;
         const limit = plans?.get(plan);
         if (limit === undefined) {
-          const names = [...(plans?.keys() ?? [])];
-          const write = names.length > 0 ? example : `plans: { ${short(String(plan))}: { limit: 1000 } } beside the rule's \`grants\``;
-          throw invalid(where, "plan", `one of the rule's plans (${names.join(", ")})`, plan, write);
+          const what = `one of the rule's plans (${[...(plans?.keys() ?? [])].join(", ")})`;
+          throw invalid(where, "plan", what, plan, plans === undefined ? planExample : example);
         }
         const untilMs = isInstant.test(until) ? Date.parse(until) : Number.NaN;
         if (Number.isNaN(untilMs)) throw invalid(where, "until", "a date, or a time with its zone", until);

@@ -1,4 +1,4 @@
-import { FloodgateError, inside, shown } from "./errors.js";
+import { FloodgateError, shown } from "./errors.js";
 import { duration as written } from "./foreign-options.js";
 
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
@@ -23,6 +23,11 @@ const maxDays = Math.floor(maxDurationMs / unitMs.d);
  * @throws FloodgateError `FLOODGATE_INVALID_DURATION` if it is not a duration, is 0, or is above 2^50 ms.
  */
 export function parseDuration(duration: number | string, option = "duration"): number {
+  return durationOption("", option, duration);
+}
+
+/** The same for an option. @param where what was called; the error begins with it. */
+export function durationOption(where: string, option: string, duration: number | string): number {
   const ms = typeof duration === "string" ? parseText(duration) : duration;
   const isWhole = typeof ms === "number" && Number.isInteger(ms) && ms >= 1 && ms <= maxDurationMs;
   const isUnclear = (isWhole && ms === duration && ms % 1000 !== 0) || (typeof duration === "string" && /^[1-9]\d{0,9}$/.test(duration));
@@ -38,14 +43,9 @@ export function parseDuration(duration: number | string, option = "duration"): n
       : '"15m"';
   throw new FloodgateError(
     "FLOODGATE_INVALID_DURATION",
-    `\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: ${example}.`,
+    `${where && `${where}: `}\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: ${example}.`,
     { at: [option] },
   );
-}
-
-/** The same for an option, whose errors begin with what was called. */
-export function durationOption(where: string, option: string, value: Duration): number {
-  return inside([], () => parseDuration(value, option), where);
 }
 
 export function durationText(ms: number): DurationText {
