@@ -5,9 +5,6 @@ export const presetNames = ["nginx", "caddy", "traefik", "haproxy", "apache", "e
 
 export type PresetName = (typeof presetNames)[number];
 
-/** The path that begins each preset's own: `/ask/nginx`. */
-export const pathOfAsks = "/ask/";
-
 /** What one gateway sends, and what it makes of the answer. */
 export interface Preset {
   readonly name: PresetName;
@@ -21,63 +18,47 @@ export interface Preset {
   readonly denied: 403 | undefined;
 }
 
-const forwarded = {
+const forwarded: Omit<Preset, "name"> = {
   headers: { method: "x-forwarded-method", target: "x-forwarded-uri", host: "x-forwarded-host" },
   clientIpHeader: undefined,
   allowed: 204,
   denied: undefined,
-} as const;
+};
 
-const presets: Readonly<Record<PresetName, Preset>> = {
+/** Caddy's `forward_auth` and Traefik's ForwardAuth copy the status, headers and body of a denial. The scripts of the others read the status. */
+const presets: Readonly<Record<PresetName, Omit<Preset, "name">>> = {
   // `auth_request` allows 2xx, denies 401 and 403, and makes 500 of everything else.
   nginx: {
-    name: "nginx",
     headers: { method: "x-original-method", target: "x-original-uri", host: "x-original-host" },
     clientIpHeader: "x-original-for",
     allowed: 204,
     denied: 403,
   },
-  // `forward_auth` and ForwardAuth copy the status, headers and body of a denial to the client.
-  caddy: { name: "caddy", ...forwarded },
-  traefik: { name: "traefik", ...forwarded },
-  // Their scripts send the same headers, and read the status.
-  haproxy: { name: "haproxy", ...forwarded },
-  apache: { name: "apache", ...forwarded },
-  generic: { name: "generic", ...forwarded },
+  caddy: forwarded,
+  traefik: forwarded,
+  haproxy: forwarded,
+  apache: forwarded,
+  generic: forwarded,
   // `ext_authz` repeats the method, the headers and, after its `path_prefix`, the path. It allows 200 only, and takes 5xx for an error.
-  envoy: { name: "envoy", headers: undefined, clientIpHeader: undefined, allowed: 200, denied: undefined },
+  envoy: { headers: undefined, clientIpHeader: undefined, allowed: 200, denied: undefined },
 };
 
-/** What the first bytes of a path say: the preset, and where the rest begins. */
+/** What the first bytes of a path say. */
 export interface Asked {
   readonly preset: Preset;
-  /** Where the path of the preset ends. */
-  readonly end: number;
+  /** What comes after the path of the preset. */
+  readonly rest: string;
 }
 
 /** Makes a function that finds the preset of a path among those that are enabled. It answers undefined if the path is no preset's. */
 export function presetFinder(names: readonly PresetName[] = presetNames): (path: string) => Asked | undefined {
-  const enabled = names.map((name) => presets[name]);
-  // The paths of gateways that say in headers what they ask about, which nearly all asks have.
-  const whole: ReadonlyMap<string, Asked> = new Map(
-    enabled.map((preset) => {
-      const path = pathOfAsks + preset.name;
-      return [path, { preset, end: path.length }];
-    }),
-  );
+  const enabled = new Map<string | undefined, Preset>(names.map((name) => [name, { name, ...presets[name] }]));
   return (path) => {
-    const known = whole.get(path);
-    if (known !== undefined) return known;
-    if (!path.startsWith(pathOfAsks)) return undefined;
-    for (const preset of enabled) {
-      const { name } = preset;
-      if (!path.startsWith(name, pathOfAsks.length)) continue;
-      const end = pathOfAsks.length + name.length;
-      // `/ask/nginx` or `/ask/nginx?x`; for a gateway that repeats the request, `/ask/envoy/users?x` and `/ask/envoy*` too.
-      const next = path[end];
-      if (next === undefined || next === "?" || (preset.headers === undefined && (next === "/" || next === "*"))) return { preset, end };
-    }
-    return undefined;
+    const [, name, rest = ""] = /^\/ask\/([a-z]+)(.*)$/s.exec(path) ?? [];
+    const preset = enabled.get(name);
+    // `/ask/nginx` or `/ask/nginx?x`; for a gateway that repeats the request, `/ask/envoy/users?x` and `/ask/envoy*` too.
+    const ends = preset?.headers === undefined ? /^(?:[?/*]|$)/ : /^(?:\?|$)/;
+    return preset !== undefined && ends.test(rest) ? { preset, rest } : undefined;
   };
 }
 
@@ -97,11 +78,10 @@ export interface Unreadable {
 }
 
 /** Reads what a gateway asks about. */
-export function readSubject({ preset, end }: Asked, message: IncomingMessage): Subject | Unreadable {
+export function readSubject({ preset, rest }: Asked, message: IncomingMessage): Subject | Unreadable {
   const { headers } = message;
   const names = preset.headers;
   if (names === undefined) {
-    const rest = (message.url as string).slice(end);
     return checked({
       method: message.method as string,
       target: rest.startsWith("/") || rest === "*" ? rest : `/${rest}`,
