@@ -5,8 +5,7 @@ import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { listen } from "../service/listen.js";
-import type { Part } from "../service/part.js";
+import { listen, type Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { readinessOf } from "./readiness.js";
 
@@ -29,12 +28,12 @@ export async function startAdmin(service: Service): Promise<Part | undefined> {
     for (const close of whenClosed) close();
   };
   try {
-    const listening = await listen(createServer(getRequestListener(app.fetch)), address, "admin");
+    const part = await listen(createServer(getRequestListener(app.fetch)), "admin", address, closeMs);
     const close = (): Promise<void> => {
       closeAll();
-      return listening.close(closeMs);
+      return part.close();
     };
-    return { name: "admin", address: listening.address, url: listening.url, close };
+    return { ...part, close };
   } catch (error) {
     closeAll();
     throw error;

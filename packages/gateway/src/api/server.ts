@@ -3,8 +3,7 @@ import { FloodgateError } from "@floodgate/core";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { isUnix, parseAddress } from "../config/address.js";
-import { listen } from "../service/listen.js";
-import type { Part } from "../service/part.js";
+import { listen, type Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { readJson } from "./body.js";
 import { openApi, operations } from "./openapi.js";
@@ -35,8 +34,7 @@ export async function startApi(service: Service): Promise<Part | undefined> {
   }
   const app = apiApp(service, isToken, isOpen);
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }, getRequestListener(app.fetch));
-  const listening = await listen(server, address, "apiListen", Number.parseInt(apiSocketMode, 8));
-  return { name: "apiListen", address: listening.address, url: listening.url, close: () => listening.close(closeMs) };
+  return listen(server, "apiListen", address, closeMs, Number.parseInt(apiSocketMode, 8));
 }
 
 type TokenCheck = ReturnType<typeof tokenCheck>;

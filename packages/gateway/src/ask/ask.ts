@@ -6,8 +6,7 @@ import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
-import { listen } from "../service/listen.js";
-import type { Part, StartPart } from "../service/part.js";
+import { listen, type Part } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
@@ -25,20 +24,10 @@ const maxHeaderSize = 65_536;
 const maxHeaderLines = 1000;
 
 /** Starts the server that gateways ask. Undefined if no preset is enabled. */
-export const startAsk: StartPart = Object.assign(
-  async (service: Service): Promise<Part | undefined> => {
-    const { listen: address, closeMs, presets } = service.settings;
-    if (presets?.length === 0) return undefined;
-    const listening = await listen(askServer(service), address, "listen");
-    return { name: "listen", address: listening.address, url: listening.url, close: () => listening.close(closeMs) };
-  },
-  {
-    checkRules(rules: RuleSet, { presets, apiListen }: Settings): void {
-      if (presets?.length !== 0) checkSuitable(rules);
-      if (presets?.length !== 0 || apiListen !== undefined) checkWithoutResponse(rules);
-    },
-  },
-);
+export async function startAsk(service: Service): Promise<Part | undefined> {
+  const { listen: address, closeMs, presets } = service.settings;
+  return presets?.length === 0 ? undefined : listen(askServer(service), "listen", address, closeMs);
+}
 
 /** The server, not yet listening. */
 export function askServer(service: Service): Server {
@@ -219,56 +208,44 @@ function headerOf(source: string): string | undefined {
 }
 
 /**
- * Refuses rules that a gateway's ask cannot keep: it cannot wait, and it never learns when the request ended.
- * @throws FloodgateError `FLOODGATE_INVALID_RULES`
+ * Refuses rules that cannot be kept here: a gateway that asks cannot wait, and does not tell when a request has ended. Nobody shows a response.
+ * @throws FloodgateError `FLOODGATE_INVALID_RULES` with the path of the rule in `at`.
  */
-function checkSuitable({ rules }: RuleSet): void {
+export function checkAskedRules({ rules }: RuleSet, { presets, apiListen }: Settings): void {
+  const areAsked = presets?.length !== 0;
   rules.forEach((rule, i) => {
-    const policies = [
-      { at: ["policy"], policy: rule.policy },
-      ...Object.entries(rule.plans ?? {}).map(([plan, policy]) => ({ at: ["plans", plan], policy })),
-    ];
-    const placeOf = (algorithm: string): string[] | undefined =>
-      policies.find(({ policy }) => policy !== undefined && "algorithm" in policy && policy.algorithm === algorithm)?.at;
-    const queue = placeOf("leaky-bucket");
-    if (queue !== undefined && rule.mode !== "shadow") {
-      throw unsuitable(
-        rule,
-        ["rules", i, ...queue],
+    const refuse = (at: readonly string[] | undefined, problem: string): void => {
+      if (at === undefined) return;
+      const message = `The rule ${JSON.stringify(rule.name)} ${problem}.`;
+      throw new FloodgateError("FLOODGATE_INVALID_RULES", message, { at: ["rules", i, ...at] });
+    };
+    if (areAsked) {
+      refuse(
+        rule.mode === "shadow" ? undefined : placeOf(rule, "leaky-bucket"),
         "holds requests (leaky-bucket), but a gateway that asks cannot hold them. Write algorithm: token-bucket. Or use floodgate gateway, which holds requests, or the JSON API alone (presets: []), which answers delayMs",
       );
-    }
-    const held = rule.hold === undefined ? placeOf("concurrency") : ["hold"];
-    if (held !== undefined) {
-      throw unsuitable(
-        rule,
-        ["rules", i, ...held],
+      refuse(
+        rule.hold === undefined ? placeOf(rule, "concurrency") : ["hold"],
         "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
       );
     }
-  });
-}
-
-/**
- * Refuses rules that depend on a response, which neither a gateway's ask nor the JSON API sees.
- * @throws FloodgateError `FLOODGATE_INVALID_RULES`
- */
-function checkWithoutResponse({ rules }: RuleSet): void {
-  rules.forEach((rule, i) => {
+    if (!areAsked && apiListen === undefined) return;
     for (const [option, path] of [
       ["settle", "settle"],
       ["refundWhen", "refund"],
     ] as const) {
-      if (rule[option] === undefined) continue;
-      throw unsuitable(
-        rule,
-        ["rules", i, option],
+      refuse(
+        rule[option] === undefined ? undefined : [option],
         `has \`${option}\`, but no response is seen here: this server is only asked about requests. Remove \`${option}\`. To ${path}, ask the JSON API: POST /v1/check, then POST /v1/${path}`,
       );
     }
   });
 }
 
-function unsuitable({ name }: PlainRule, at: (string | number)[], problem: string): FloodgateError {
-  return new FloodgateError("FLOODGATE_INVALID_RULES", `The rule ${JSON.stringify(name)} ${problem}.`, { at });
+/** Where a rule uses an algorithm: in its policy or one of its plans. */
+function placeOf({ policy, plans = {} }: PlainRule, algorithm: string): readonly string[] | undefined {
+  const uses = (own: object | undefined): boolean => own !== undefined && "algorithm" in own && own.algorithm === algorithm;
+  if (uses(policy)) return ["policy"];
+  const plan = Object.keys(plans).find((name) => uses(plans[name]));
+  return plan === undefined ? undefined : ["plans", plan];
 }

@@ -14,8 +14,7 @@ import {
 import { isUnix, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog } from "../log/sampled-log.js";
-import { removeStale } from "../service/listen.js";
-import type { Part } from "../service/part.js";
+import { type Part, removeStale } from "../service/listen.js";
 import { usable } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import type { Trust } from "../service/trust.js";

@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from "@floodgate/core/adapter";
 import { isUnix } from "../config/address.js";
-import { type Listening, listen } from "../service/listen.js";
-import type { Part } from "../service/part.js";
+import { listen, type Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
 import { type Connection, Connections } from "./connection.js";
@@ -20,8 +19,9 @@ import { hasBody, UpstreamProxy } from "./upstream-proxy.js";
  */
 export async function startProxy(service: Service): Promise<Part> {
   const proxy = new ReverseProxy(service, await UpstreamProxy.start(service));
-  const listening = await listen(proxy.server, service.settings.listen, "listen");
-  return { name: "listen", address: listening.address, url: listening.url, close: () => proxy.close(listening) };
+  const { listen: address, closeMs } = service.settings;
+  const part = await listen(proxy.server, "listen", address, closeMs);
+  return { ...part, close: () => proxy.close(part) };
 }
 
 /** A request that is being decided: an ordinary one, or the handshake of a WebSocket. */
@@ -67,10 +67,9 @@ class ReverseProxy {
   }
 
   /** Ends idle connections at once, and all that is left when `closeMs` is over: WebSockets too, which end only then. */
-  async close(listening: Listening): Promise<void> {
-    const { closeMs } = this.#service.settings;
-    const deadline = setTimeout(() => this.#connections.destroyAll(), closeMs);
-    await listening.close(closeMs);
+  async close(part: Part): Promise<void> {
+    const deadline = setTimeout(() => this.#connections.destroyAll(), this.#service.settings.closeMs);
+    await part.close();
     clearTimeout(deadline);
     this.#upstream.close();
   }

@@ -1,17 +1,17 @@
 import { setTimeout } from "node:timers/promises";
 import { startAdmin } from "../admin/admin.js";
 import { startApi } from "../api/server.js";
-import { startAsk } from "../ask/ask.js";
+import { checkAskedRules, startAsk } from "../ask/ask.js";
 import type { Command, Settings } from "../config/settings.js";
 import { startRls } from "../envoy/server.js";
 import { isPretty, type LogTarget } from "../log/log.js";
 import { startProxy } from "../proxy/proxy.js";
-import type { Part, StartPart } from "../service/part.js";
+import type { Part } from "../service/listen.js";
 import { Service } from "../service/service.js";
 import { mostRules, ruleWords, summary } from "./summary.js";
 
 /** What each command starts, beside the admin server. */
-const parts: Readonly<Record<Command, readonly StartPart[]>> = { serve: [startAsk, startApi, startRls], gateway: [startProxy] };
+const parts = { serve: [startAsk, startApi, startRls], gateway: [startProxy] } as const;
 
 /** A running service. */
 export interface Running {
@@ -33,7 +33,7 @@ export interface RunOptions {
  */
 export async function run(command: Command, settings: Settings, { log: target = process.stdout }: RunOptions = {}): Promise<Running> {
   const service = await Service.start(settings, target, (rules) => {
-    for (const { checkRules } of parts[command]) checkRules?.(rules, settings);
+    if (command === "serve") checkAskedRules(rules, settings);
   });
   const started: Part[] = [];
   try {

@@ -1,7 +1,7 @@
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Command, Settings } from "../config/settings.js";
-import type { Part } from "../service/part.js";
+import type { Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 
 /** The most rules that a message lists. */

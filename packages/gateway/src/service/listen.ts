@@ -5,29 +5,28 @@ import { connect } from "node:net";
 import { FloodgateError } from "@floodgate/core";
 import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 
-/** A server that accepts connections. */
-export interface Listening {
+/** A server of a running service: the decision server, the JSON API, Envoy's service, the proxy, the admin server. */
+export interface Part {
+  /** The setting of its address. */
+  readonly name: "listen" | "apiListen" | "rls" | "admin";
   /** `"127.0.0.1:8080"` with the real port, or `"unix:/path"`. */
   readonly address: string;
   /** `"http://127.0.0.1:8080"`, or the address of the socket. */
   readonly url: string;
-  /**
-   * Accepts no more connections, closes idle ones, and waits for requests in flight. After `graceMs`, it closes the connections that are
-   * left.
-   */
-  close(graceMs: number): Promise<void>;
+  /** Accepts no more connections, closes idle ones, and waits for requests in flight. After `closeMs`, it closes all connections. */
+  close(): Promise<void>;
 }
 
 /**
  * Makes a server listen on `"host:port"` or `"unix:/path"`. A socket file that a dead process left is replaced.
- * @param what the setting of the address, for error messages: `"listen"`.
+ * @param closeMs how long requests in flight may take to end when the server closes.
  * @param socketMode the permissions of a Unix socket. Default: those that the umask leaves.
  * @throws FloodgateError `FLOODGATE_CANNOT_LISTEN` if the address is taken, not allowed or not one of this machine.
  */
-export async function listen(server: Server, address: string, what: string, socketMode?: number): Promise<Listening> {
+export async function listen(server: Server, name: Part["name"], address: string, closeMs: number, socketMode?: number): Promise<Part> {
   const parsed = parseAddress(address);
-  if (parsed === undefined) throw unlistenable(address, what, "it is no host:port and no unix:/path");
-  if ("path" in parsed) await removeStale(parsed.path, address, what);
+  if (parsed === undefined) throw unlistenable(address, name, "it is no host:port and no unix:/path");
+  if ("path" in parsed) await removeStale(parsed.path, address, name);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(parsed, () => {
@@ -37,14 +36,10 @@ export async function listen(server: Server, address: string, what: string, sock
     // The socket exists at once. Nobody is served before the permissions are set.
     if ("path" in parsed && socketMode !== undefined && server.listening) chmodSync(parsed.path, socketMode);
   }).catch((error: NodeJS.ErrnoException) => {
-    throw unlistenable(address, what, reasonOf(error, parsed), error);
+    throw unlistenable(address, name, reasonOf(error, parsed), error);
   });
   const actual = actualAddress(server, parsed);
-  return {
-    address: actual,
-    url: isUnix(actual) ? actual : `http://${actual}`,
-    close: (graceMs) => closeServer(server, graceMs),
-  };
+  return { name, address: actual, url: isUnix(actual) ? actual : `http://${actual}`, close: () => closeServer(server, closeMs) };
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -89,14 +84,14 @@ export async function removeStale(path: string, address: string, what: string): 
 /** How often connections that have become idle are closed while a server closes. */
 const idleMs = 50;
 
-function closeServer(server: Server, graceMs: number): Promise<void> {
+function closeServer(server: Server, closeMs: number): Promise<void> {
   return new Promise((resolve) => {
     // A connection whose request ends after `close` would stay open for further requests.
     const idle = setInterval(() => server.closeIdleConnections(), idleMs);
-    const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+    const deadline = setTimeout(() => server.closeAllConnections(), closeMs);
     server.close(() => {
       clearInterval(idle);
-      clearTimeout(grace);
+      clearTimeout(deadline);
       resolve();
     });
     server.closeIdleConnections();
