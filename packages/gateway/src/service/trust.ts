@@ -72,22 +72,8 @@ function forwardedList(value: string): string {
 
 /** Splits at commas outside of quotes. After a quote that never closes, all is one element. */
 function elements(value: string): string[] {
-  const found: string[] = [];
-  let start = 0;
-  let quoted = false;
-  for (let i = 0; i < value.length; i++) {
-    const character = value[i];
-    if (quoted) {
-      if (character === "\\") i++;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === ",") {
-      found.push(value.slice(start, i));
-      start = i + 1;
-    }
-  }
-  found.push(value.slice(start));
-  return found;
+  // No header contains a NUL.
+  return value.replace(/"(?:\\.|[^"\\])*"?|,/gs, (token) => (token === "," ? "\0" : token)).split("\0");
 }
 
 const invalid = "unknown";
