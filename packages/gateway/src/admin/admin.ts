@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 import { dashboard } from "@floodgate/dashboard/hono";
 import { prometheus } from "@floodgate/metrics/prometheus";
@@ -6,6 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { listen, type Part } from "../service/listen.js";
+import { secretCheck } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import { readinessOf } from "./readiness.js";
 
@@ -70,8 +70,10 @@ function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => v
 
 /** Asks for a password in the browser. The user name may be anything; `Authorization: Bearer` works too. */
 function requireToken(token: string): MiddlewareHandler {
+  const isToken = secretCheck([token]);
   return async (c, next) => {
-    if (hasToken(c.req.header("authorization"), token)) return next();
+    const given = givenToken(c.req.header("authorization"));
+    if (given !== undefined && isToken(given)) return next();
     return c.text("The password is in the file of the setting `adminTokenFile`.\n", 401, {
       "WWW-Authenticate": 'Basic realm="Floodgate", charset="UTF-8"',
       "Cache-Control": "no-store",
@@ -79,17 +81,9 @@ function requireToken(token: string): MiddlewareHandler {
   };
 }
 
-/** Whether a header holds a token, as the password of basic authentication or as a bearer token. */
-function hasToken(authorization: string | undefined, token: string): boolean {
-  const [, scheme = "", credentials = ""] = /^(basic|bearer) +(\S+)$/i.exec(authorization ?? "") ?? [];
-  if (scheme.toLowerCase() === "bearer") return isEqual(credentials, token);
-  const pair = Buffer.from(credentials, "base64").toString();
-  const colon = pair.indexOf(":");
-  return colon >= 0 && isEqual(pair.slice(colon + 1), token);
-}
-
-/** Compares in a time that says nothing about the secret. */
-function isEqual(given: string, secret: string): boolean {
-  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given), digest(secret));
+/** The password of basic authentication, or a bearer token. */
+function givenToken(authorization = ""): string | undefined {
+  const [, scheme = "", credentials = ""] = /^(basic|bearer) +(\S+)$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === "bearer") return credentials;
+  return /:(.*)$/s.exec(Buffer.from(credentials, "base64").toString())?.[1];
 }

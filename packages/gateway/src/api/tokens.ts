@@ -1,8 +1,7 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { statSync } from "node:fs";
 import { FloodgateError } from "@floodgate/core";
 import type { Logger } from "pino";
-import { readSecretLines } from "../service/secrets.js";
+import { readSecretLines, secretCheck } from "../service/secrets.js";
 
 /** How often the file is looked at, at most. */
 const everyMs = 1000;
@@ -15,7 +14,7 @@ const everyMs = 1000;
 export function tokenCheck(path: string, log: Logger, now: () => number = () => performance.now()): (token: string) => boolean {
   let version = versionOf(path);
   const notes: string[] = [];
-  let digests = digestsIn(path, notes);
+  let isToken = secretCheck(tokensIn(path, notes));
   for (const note of notes) log.warn(note);
   let lookedMs = now();
   const reload = (): void => {
@@ -24,7 +23,7 @@ export function tokenCheck(path: string, log: Logger, now: () => number = () => 
     const found = versionOf(path);
     if (found === version) return;
     try {
-      digests = digestsIn(path, []);
+      isToken = secretCheck(tokensIn(path, []));
       log.info({ file: path }, "The tokens of the JSON API were read again");
     } catch (error) {
       log.error({ file: path, reason: (error as Error).message }, "The new tokens of the JSON API are invalid. The old ones stay in force");
@@ -33,28 +32,19 @@ export function tokenCheck(path: string, log: Logger, now: () => number = () => 
   };
   return (token) => {
     reload();
-    const digest = digestOf(token);
-    let isFound = false;
-    for (const own of digests) if (timingSafeEqual(own, digest)) isFound = true;
-    return isFound;
+    return isToken(token);
   };
 }
 
 const shortest = 16;
 
-function digestsIn(path: string, notes: string[]): Buffer[] {
-  return readSecretLines("apiTokenFile", path, notes).map((token) => {
-    if (/^[\w.~+/=-]+$/.test(token) && token.length >= shortest) return digestOf(token);
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `\`apiTokenFile\`: ${path} cannot be used: each line must be a token of at least ${shortest} letters, digits or -._~+/=, but one is not. Write one: openssl rand -hex 32.`,
-    );
-  });
-}
-
-/** Digests have one length, so that a comparison tells nothing of the token's. */
-function digestOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+function tokensIn(path: string, notes: string[]): string[] {
+  const tokens = readSecretLines("apiTokenFile", path, notes);
+  if (tokens.every((token) => /^[\w.~+/=-]+$/.test(token) && token.length >= shortest)) return tokens;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `\`apiTokenFile\`: ${path} cannot be used: each line must be a token of at least ${shortest} letters, digits or -._~+/=, but one is not. Write one: openssl rand -hex 32.`,
+  );
 }
 
 function versionOf(path: string): string {

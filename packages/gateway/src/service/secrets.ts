@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { FloodgateError } from "@floodgate/core";
 import type { Settings } from "../config/settings.js";
@@ -66,6 +67,17 @@ export function readSecretLines(what: keyof Settings, path: string, notes: strin
   if (lines.length === 0) throw wrong(what, path, "it is empty");
   if (/[^\t\x20-\x7e\r\n]/.test(text)) throw wrong(what, path, "it must hold printable ASCII characters only");
   return lines;
+}
+
+/** Makes a function that says whether a text is one of some secrets, in a time that says nothing about them. */
+export function secretCheck(secrets: readonly string[]): (given: string) => boolean {
+  // Digests have one length, so that a comparison tells nothing of the secret's.
+  const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+  const digests = secrets.map(digestOf);
+  return (given) => {
+    const digest = digestOf(given);
+    return digests.filter((own) => timingSafeEqual(own, digest)).length > 0;
+  };
 }
 
 /**
