@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { type ErrorCode, FloodgateError } from "@floodgate/core";
 
 /** One mistake in a request's body. */
@@ -24,7 +25,8 @@ export class Problem extends Error {
   ) {
     super(detail);
     this.status = status;
-    this.title = titles[status] ?? "Error";
+    // Node has the older name.
+    this.title = status === 413 ? "Content Too Large" : (STATUS_CODES[status] ?? "Error");
     this.code = code;
     this.mistakes = mistakes;
     this.headers = headers;
@@ -36,19 +38,6 @@ export class Problem extends Error {
     return { type, title, status, detail, code, ...(mistakes !== undefined && { errors: mistakes }) };
   }
 }
-
-const titles: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  413: "Content Too Large",
-  415: "Unsupported Media Type",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-};
 
 /** The status of an error of core. Codes that are not here are mistakes of the request. */
 const statuses: Partial<Record<ErrorCode, number>> = {
