@@ -66,7 +66,7 @@ export async function startRls(service: Service): Promise<Part | undefined> {
 function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): handleUnaryCall<RequestMessage, ResponseMessage> {
   const { log, limit } = service;
   const write = sampledLog(log);
-  return (call, answer) => {
+  return async (call, answer) => {
     const refused = (code: status, reason: string): void => {
       write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
       answer({ code, details: reason });
@@ -78,23 +78,16 @@ function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): h
     if (isLate(call)) return answer({ code: status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });
     const requests = descriptorRequests(call.request);
     if (typeof requests === "string") return refused(status.INVALID_ARGUMENT, requests);
-    const failed = (error: unknown): void => {
+    try {
+      const decided = await limit.decideDescriptors(requests);
+      // The store failed, and `onStoreError` is "deny". With `failure_mode_deny`, Envoy rejects a request if it gets an error.
+      if (decided.outcome.status === 503) answer({ code: status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
+      else answer(null, responseOf(decided));
+    } catch (error) {
       const code = error instanceof FloodgateError ? error.code : "an error";
       const reason = error instanceof Error ? error.message : code;
       write("error", reason, `Envoy's rate limit service could not decide a call: ${reason}`);
       answer({ code: status.INTERNAL, details: `The call could not be decided: ${code}.` });
-    };
-    const decided = (outcome: Parameters<typeof responseOf>[0]): void => {
-      // The store failed, and `onStoreError` is "deny". With `failure_mode_deny`, Envoy rejects a request if it gets an error.
-      if (outcome.outcome.status === 503) answer({ code: status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
-      else answer(null, responseOf(outcome));
-    };
-    try {
-      const outcome = limit.decideDescriptors(requests);
-      if ("then" in outcome) outcome.then(decided).then(undefined, failed);
-      else decided(outcome);
-    } catch (error) {
-      failed(error);
     }
   };
 }

@@ -1,18 +1,9 @@
 import type { Decision } from "@floodgate/core";
-import {
-  type Descriptor,
-  isPromise,
-  type Outcome,
-  type Promised,
-  type RateLimit,
-  type RequestContext,
-  unlimited,
-} from "@floodgate/core/adapter";
-import { type Asked as AskedBy, type CompiledRule, DescriptorIndex, type RuleCheck, recordUsage } from "@floodgate/core/rules";
+import { type Descriptor, type Outcome, type RateLimit, type RequestContext, unlimited } from "@floodgate/core/adapter";
+import { type Asked, type CompiledRule, DescriptorIndex, type RuleCheck, recordUsage } from "@floodgate/core/rules";
 import { mostRestrictive } from "@floodgate/core/store";
 import type { GatewayRequest } from "./request.js";
 
-type Asked = AskedBy<GatewayRequest>;
 type Rule = CompiledRule<GatewayRequest>;
 
 /** What became of one descriptor of a request to Envoy's rate limit service. */
@@ -36,7 +27,7 @@ interface DescriptorAsk {
   readonly place: number;
   readonly hits: number;
   readonly rule: Rule;
-  readonly asked: Asked;
+  readonly asked: Asked<GatewayRequest>;
 }
 
 /**
@@ -44,59 +35,44 @@ interface DescriptorAsk {
  * or none is.
  * @throws as `limit.decide` does.
  */
-export function decideDescriptors(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
-  const failed = (error: unknown): DescriptorsOutcome => undecided(limit.fault(error), requests.length);
+export async function decideDescriptors(
+  limit: RateLimit<GatewayRequest>,
+  requests: readonly GatewayRequest[],
+): Promise<DescriptorsOutcome> {
   try {
-    const decided = decide(limit, requests);
-    return isPromise(decided) ? decided.then(undefined, failed) : decided;
+    return await decide(limit, requests);
   } catch (error) {
-    return failed(error);
+    return undecided(limit.fault(error), requests.length);
   }
 }
 
-function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
+async function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promise<DescriptorsOutcome> {
   const { version } = limit;
   const contexts = requests.map((request) => limit.contextOf(request));
-  const places: Omit<DescriptorAsk, "asked">[] = [];
-  const answers: Promised<Asked>[] = [];
-  try {
-    contexts.forEach((context, place) => {
+  const asks = await Promise.all(
+    contexts.flatMap((context, place) => {
       const descriptor = context.descriptor as Descriptor;
-      for (const rule of indexOf(version.rules.all).find(descriptor)) {
-        places.push({ place, hits: descriptor.hits, rule });
-        answers.push(rule.ask(context));
-      }
-    });
-  } catch (error) {
-    for (const answer of answers) if (isPromise(answer)) answer.then(undefined, () => undefined);
-    throw error;
+      const rules = indexOf(version.rules.all).find(descriptor);
+      return rules.map(async (rule): Promise<DescriptorAsk> => ({ place, hits: descriptor.hits, rule, asked: await rule.ask(context) }));
+    }),
+  );
+  if (contexts.every(({ descriptor }) => descriptor?.isUsage)) {
+    await Promise.all(asks.map((ask) => record(version.client, ask)));
+    return undecided(unlimited, requests.length);
   }
-  const decideAll = (all: readonly Asked[]): Promised<DescriptorsOutcome> => {
-    const asks = places.map((ask, i) => ({ ...ask, asked: all[i] as Asked }));
-    if (contexts.every(({ descriptor }) => descriptor?.isUsage)) return record(version.client, asks, requests.length);
-    const shared = sharedChecks(asks);
-    const notCounted = asks.filter(({ asked }) => typeof asked === "string");
-    const rules = [...notCounted.map(({ rule }) => rule), ...shared.map(({ check }) => check.rule)];
-    const asked = [...notCounted.map((ask) => ask.asked), ...shared.map(({ check }) => check)];
-    const statuses = (outcome: Outcome): DescriptorsOutcome => {
-      const keyless = new Set(asks.filter((ask) => ask.asked === "missing-key").map(({ place }) => place));
-      if (keyless.size > 0)
-        return { outcome, statuses: requests.map((_, place) => ({ allowed: !keyless.has(place), decision: undefined })) };
-      return { outcome, statuses: statusesOf(requests.length, shared, outcome) };
-    };
-    const outcome = limit.decideAsked(contexts[0] as RequestContext<GatewayRequest>, version, rules, asked, oncePerName);
-    return isPromise(outcome) ? outcome.then(statuses) : statuses(outcome);
-  };
-  return answers.some(isPromise) ? Promise.all(answers).then(decideAll) : decideAll(answers as Asked[]);
+  const shared = sharedChecks(asks);
+  const notCounted = asks.filter(({ asked }) => typeof asked === "string");
+  const rules = [...notCounted.map(({ rule }) => rule), ...shared.map(({ check }) => check.rule)];
+  const asked = [...notCounted.map((ask) => ask.asked), ...shared.map(({ check }) => check)];
+  const outcome = await limit.decideAsked(contexts[0] as RequestContext<GatewayRequest>, version, rules, asked, oncePerName);
+  const keyless = new Set(asks.filter((ask) => ask.asked === "missing-key").map(({ place }) => place));
+  if (keyless.size === 0) return { outcome, statuses: statusesOf(requests.length, shared, outcome) };
+  return { outcome, statuses: requests.map((_, place) => ({ allowed: !keyless.has(place), decision: undefined })) };
 }
 
 /** Records usage that has happened. Nothing is refused, so each limit is charged by itself. */
-function record(client: Parameters<typeof recordUsage>[0], asks: readonly DescriptorAsk[], count: number): Promised<DescriptorsOutcome> {
-  const charges = asks.map(({ asked, hits }) =>
-    typeof asked === "string" || hits === 0 ? 0 : recordUsage(client, asked.limit, asked.key, safe(asked.cost * hits)),
-  );
-  const recorded = undecided(unlimited, count);
-  return charges.some(isPromise) ? Promise.all(charges).then(() => recorded) : recorded;
+function record(client: Parameters<typeof recordUsage>[0], { asked, hits }: DescriptorAsk): ReturnType<typeof recordUsage> | undefined {
+  return typeof asked === "string" || hits === 0 ? undefined : recordUsage(client, asked.limit, asked.key, safe(asked.cost * hits));
 }
 
 const indexes = new WeakMap<readonly Rule[], DescriptorIndex<Rule>>();

@@ -93,7 +93,7 @@ export class PendingLimit {
     return { allowed: this.#options.onStoreError !== "deny", decision: undefined, checks: nothing, decisions: nothing };
   }
 
-  decideDescriptors(requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
+  async decideDescriptors(requests: readonly GatewayRequest[]): Promise<DescriptorsOutcome> {
     if (this.#limit !== undefined) return decideDescriptors(this.#limit, requests);
     return undecided(this.#options.onStoreError === "deny" ? unavailable : unlimited, requests.length);
   }
