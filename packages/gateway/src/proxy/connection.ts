@@ -1,5 +1,4 @@
-import type { Socket } from "node:net";
-import type { Peer, Trust } from "../service/trust.js";
+import type { Peer } from "../service/trust.js";
 import type { Exchange } from "./exchange.js";
 
 /** A client's connection. */
@@ -26,38 +25,5 @@ export class Connection {
   /** The only open request, if it has no answer yet. */
   get unanswered(): Exchange | undefined {
     return this.open === 1 && this.exchange?.hasBegun === false ? this.exchange : undefined;
-  }
-}
-
-/** The connections of all clients, those of WebSockets included. */
-export class Connections {
-  readonly #all = new Map<Socket, Connection>();
-  readonly #trust: Trust;
-  readonly #isUnix: boolean;
-
-  /** @param isUnix whether the server listens on a Unix socket. */
-  constructor(trust: Trust, isUnix: boolean) {
-    this.#trust = trust;
-    this.#isUnix = isUnix;
-  }
-
-  add(socket: Socket): void {
-    // A connection that was parsed a second time, because it had asked for an upgrade that is ignored.
-    if (this.#all.has(socket)) return;
-    const peer = this.#trust.peer(socket.remoteAddress, this.#isUnix);
-    if (peer === undefined) {
-      socket.destroy();
-      return;
-    }
-    this.#all.set(socket, new Connection(peer));
-    socket.once("close", () => this.#all.delete(socket));
-  }
-
-  of(socket: Socket): Connection | undefined {
-    return this.#all.get(socket);
-  }
-
-  destroyAll(): void {
-    for (const socket of this.#all.keys()) socket.destroy();
   }
 }

@@ -2,18 +2,16 @@ import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse }
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
 import { codeOf, failureAnswer, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
-import type { ClientMessage } from "./message.js";
+import type { ClientMessage, UpstreamUser } from "./message.js";
 import { responseHead } from "./response-head.js";
-import { hasBody, limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
+import { hasBody, type Upstream } from "./upstream.js";
 
 /** Requests with these methods and no body may be sent again: twice is the same as once (RFC 9110 §9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
-type Information = Pick<InformationEvent, "statusCode" | "headers">;
-
 /** One request on its way to the upstream and back. httpxy sends it and pipes its body; here is what it leaves to us. */
 export class Exchange implements UpstreamUser {
-  readonly #proxy: UpstreamProxy;
+  readonly #upstream: Upstream;
   readonly #request: ClientMessage;
   readonly #response: ServerResponse;
   readonly #limits: readonly Header[];
@@ -26,8 +24,8 @@ export class Exchange implements UpstreamUser {
   #bytesBefore = 0;
 
   /** @param limits our rate limit headers. */
-  constructor(proxy: UpstreamProxy, request: ClientMessage, response: ServerResponse, limits: readonly Header[], expects: boolean) {
-    this.#proxy = proxy;
+  constructor(upstream: Upstream, request: ClientMessage, response: ServerResponse, limits: readonly Header[], expects: boolean) {
+    this.#upstream = upstream;
     this.#request = request;
     this.#response = response;
     this.#limits = limits;
@@ -43,19 +41,19 @@ export class Exchange implements UpstreamUser {
   }
 
   start(): void {
-    const { proxy, request, response } = this.#parts;
-    const { maxBodyBytes } = proxy.settings;
+    const { upstream, request, response } = this.#parts;
+    const { maxBodyBytes } = upstream.settings;
     if (maxBodyBytes !== undefined && Number(request.headers["content-length"]) > maxBodyBytes) {
       this.#refuse(tooLarge(maxBodyBytes));
       return;
     }
-    request.exchange = this;
-    proxy.web(request, response, this.#hasRetried);
+    request.user = this;
+    upstream.web(request, response, this.#hasRetried);
   }
 
   /** httpxy has a connection for the request, and sends it next. */
   onUpstreamRequest(upstreamRequest: ClientRequest): void {
-    const { proxy, request, response } = this.#parts;
+    const { upstream, request, response } = this.#parts;
     const socket = upstreamRequest.socket as Socket;
     if (response.destroyed || response.writableEnded) {
       upstreamRequest.destroy();
@@ -63,10 +61,9 @@ export class Exchange implements UpstreamUser {
     }
     this.#upstreamRequest = upstreamRequest;
     this.#bytesBefore = socket.bytesRead;
-    useConnection(socket, this, proxy);
-    const { maxBodyBytes } = proxy.settings;
+    upstream.useConnection(socket, this);
+    const { maxBodyBytes } = upstream.settings;
     if (request.url === "*") upstreamRequest.path = "*";
-    limitInformation(upstreamRequest);
     upstreamRequest.on("information", (info) => this.#onInformation(info));
     upstreamRequest.once("upgrade", (_response, socket) => {
       socket.destroy();
@@ -82,22 +79,22 @@ export class Exchange implements UpstreamUser {
 
   /** The upstream answers a WebSocket handshake without an upgrade. */
   takeOver(upstreamRequest: ClientRequest, upstreamResponse: IncomingMessage): void {
-    this.#request.exchange = this;
+    this.#request.user = this;
     this.#upstreamRequest = upstreamRequest;
-    useConnection(upstreamRequest.socket as Socket, this, this.#proxy);
+    this.#upstream.useConnection(upstreamRequest.socket as Socket, this);
     this.onUpstreamResponse(upstreamResponse);
   }
 
   onUpstreamResponse(upstreamResponse: IncomingMessage): void {
-    const { proxy, request, response } = this.#parts;
+    const { upstream, request, response } = this.#parts;
     if (response.headersSent || response.destroyed) {
       upstreamResponse.destroy();
       return;
     }
     const status = upstreamResponse.statusCode as number;
     const hasChunks = request.httpVersion === "1.1" && request.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
-    const head = responseHead(upstreamResponse, this.#limits, hasChunks, proxy.settings.via);
-    if (proxy.draining) head.push("Connection", "close");
+    const head = responseHead(upstreamResponse, this.#limits, hasChunks, upstream.settings.via);
+    if (upstream.draining) head.push("Connection", "close");
     try {
       if (upstreamResponse.httpVersionMajor !== 1) throw new InvalidAnswer(`HTTP/${upstreamResponse.httpVersion}`);
       if (status < 200) throw new InvalidAnswer(`the status ${status}`);
@@ -146,7 +143,7 @@ export class Exchange implements UpstreamUser {
       if (this.#upstreamResponse?.complete !== true) this.#cut();
     } else if (this.#mayRetry(error)) {
       this.#hasRetried = true;
-      this.#proxy.web(this.#request, response, true);
+      this.#upstream.web(this.#request, response, true);
     } else this.#fail(error);
   }
 
@@ -157,11 +154,11 @@ export class Exchange implements UpstreamUser {
     if (upstreamRequest === undefined || socket === undefined || response.destroyed || response.writableFinished) return;
     if (!socket.connecting && this.waitsForClient) {
       // The client has its own time.
-      socket.setTimeout(this.#proxy.settings.upstreamTimeoutMs);
+      socket.setTimeout(this.#upstream.settings.upstreamTimeoutMs);
       return;
     }
     const error = new UpstreamTimeout(socket.connecting ? "connect" : "answer");
-    if (this.#upstreamResponse !== undefined) this.#proxy.logFailure(error, "The upstream stopped in the middle of a response.");
+    if (this.#upstreamResponse !== undefined) this.#upstream.logFailure(error, "The upstream stopped in the middle of a response.");
     upstreamRequest.destroy(error);
   }
 
@@ -182,27 +179,20 @@ export class Exchange implements UpstreamUser {
     );
   }
 
-  #onInformation(info: Information): void {
+  #onInformation(info: InformationEvent): void {
     const { request, response } = this.#parts;
-    if (response.headersSent || response.destroyed) return;
-    if (request.httpVersion === "1.0") return;
+    if (response.headersSent || response.destroyed || request.httpVersion === "1.0") return;
     if (response.socket === null) {
       // Other responses go before it. Node would put a 1xx that waits with this one after its head.
-      response.once("socket", () => this.#inform(info));
-    } else this.#inform(info);
-  }
-
-  #inform({ statusCode, headers }: Information): void {
-    const response = this.#response;
-    if (response.headersSent) return;
-    if (statusCode === 100) {
+      response.once("socket", () => this.#onInformation(info));
+    } else if (info.statusCode === 100) {
       if (!this.#expects) return;
       this.#expects = false;
       response.writeContinue();
-    } else if (statusCode === 102) response.writeProcessing();
-    else if (statusCode === 103) {
+    } else if (info.statusCode === 102) response.writeProcessing();
+    else if (info.statusCode === 103) {
       try {
-        const hints = headers["link"];
+        const hints = info.headers["link"];
         if (hints !== undefined) response.writeEarlyHints({ link: hints });
       } catch {
         // Node checks links. Hints are optional.
@@ -221,7 +211,7 @@ export class Exchange implements UpstreamUser {
   }
 
   #fail(error: unknown): void {
-    this.#proxy.logFailure(error, "The upstream did not answer.");
+    this.#upstream.logFailure(error, "The upstream did not answer.");
     this.#refuse(failureAnswer(error));
   }
 
@@ -237,8 +227,8 @@ export class Exchange implements UpstreamUser {
 
   /** The rest of the body is read and dropped, so that the client can read the answer and use its connection again. */
   #refuse(answer: OwnAnswer, close = false): void {
-    const { proxy, request, response } = this.#parts;
-    send(response, { ...answer, headers: [...answer.headers, ...this.#limits] }, close || proxy.draining);
+    const { upstream, request, response } = this.#parts;
+    send(response, { ...answer, headers: [...answer.headers, ...this.#limits] }, close || upstream.draining);
     request.unpipe();
     request.resume();
   }
@@ -247,14 +237,14 @@ export class Exchange implements UpstreamUser {
   #cut(): void {
     const { request, response } = this.#parts;
     if (response.destroyed) return;
-    this.#proxy.logFailure(this.#upstreamResponse?.errored ?? new Error("aborted"), "A response ended before it was complete.");
+    this.#upstream.logFailure(this.#upstreamResponse?.errored ?? new Error("aborted"), "A response ended before it was complete.");
     // Without a length and chunks, only a reset tells.
     if (request.httpVersion === "1.0" && request.socket.remoteAddress !== undefined) request.socket.resetAndDestroy();
     else response.destroy();
   }
 
   get #parts() {
-    return { proxy: this.#proxy, request: this.#request, response: this.#response };
+    return { upstream: this.#upstream, request: this.#request, response: this.#response };
   }
 }
 

@@ -5,17 +5,17 @@ import type { Peer, Trust } from "../service/trust.js";
 import type { RequestHeaders } from "./request-headers.js";
 
 /** Hears what becomes of a request at the upstream: an exchange, or a tunnel. */
-interface UpstreamListener {
+export interface UpstreamUser {
   onUpstreamRequest(upstreamRequest: ClientRequest): void;
+  onUpstreamResponse?(upstreamResponse: IncomingMessage): void;
+  onUpstreamTimeout(): void;
   onError(error: Error): void;
 }
 
 /** A client's request. */
 export class ClientMessage extends IncomingMessage {
   /** Undefined until the request is passed on. */
-  exchange?: UpstreamListener & { onUpstreamResponse(upstreamResponse: IncomingMessage): void };
-  /** Undefined unless the request has asked for a WebSocket, and is passed on. */
-  tunnel?: UpstreamListener;
+  user?: UpstreamUser;
   upstreamResponse?: IncomingMessage;
 }
 

@@ -5,20 +5,20 @@ import { isUnix } from "../config/address.js";
 import { listen, type Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
-import { type Connection, Connections } from "./connection.js";
+import { Connection } from "./connection.js";
 import { Exchange } from "./exchange.js";
 import { ClientMessage, ProxiedRequest } from "./message.js";
 import { refusal } from "./refusal.js";
 import { type RequestHeaders, requestHeaders } from "./request-headers.js";
 import { Tunnel } from "./tunnel.js";
-import { hasBody, UpstreamProxy } from "./upstream-proxy.js";
+import { hasBody, Upstream } from "./upstream.js";
 
 /**
  * Starts the reverse proxy on the address `listen`.
  * @throws FloodgateError if the upstream's settings are wrong, or the address is taken.
  */
 export async function startProxy(service: Service): Promise<Part> {
-  const proxy = new ReverseProxy(service, await UpstreamProxy.start(service));
+  const proxy = new ReverseProxy(service, await Upstream.start(service));
   const { listen: address, closeMs } = service.settings;
   const part = await listen(proxy.server, "listen", address, closeMs);
   return { ...part, close: () => proxy.close(part) };
@@ -37,17 +37,17 @@ interface Visit {
 class ReverseProxy {
   readonly server: Server<typeof ClientMessage>;
   readonly #service: Service;
-  readonly #upstream: UpstreamProxy;
-  readonly #connections: Connections;
+  readonly #upstream: Upstream;
+  /** The connections of all clients, those of WebSockets included. */
+  readonly #connections = new Map<Socket, Connection>();
   readonly #headers: RequestHeaders;
   readonly #waiting = new HeldRequests();
 
-  constructor(service: Service, upstream: UpstreamProxy) {
+  constructor(service: Service, upstream: Upstream) {
     const { settings } = service;
     const { clientTimeoutMs, keepAliveTimeoutMs, maxHeaderBytes } = settings;
     this.#service = service;
     this.#upstream = upstream;
-    this.#connections = new Connections(service.trust, isUnix(settings.listen));
     this.#headers = requestHeaders(settings);
     this.server = createServer({
       IncomingMessage: ClientMessage,
@@ -68,7 +68,9 @@ class ReverseProxy {
 
   /** Ends idle connections at once, and all that is left when `closeMs` is over: WebSockets too, which end only then. */
   async close(part: Part): Promise<void> {
-    const deadline = setTimeout(() => this.#connections.destroyAll(), this.#service.settings.closeMs);
+    const deadline = setTimeout(() => {
+      for (const socket of this.#connections.keys()) socket.destroy();
+    }, this.#service.settings.closeMs);
     await part.close();
     clearTimeout(deadline);
     this.#upstream.close();
@@ -76,7 +78,7 @@ class ReverseProxy {
 
   #listen(): void {
     const { server } = this;
-    server.on("connection", (socket: Socket) => this.#connections.add(socket));
+    server.on("connection", (socket: Socket) => this.#accept(socket));
     server.on("request", (request, response) => this.#receive(request, response, false));
     server.on("checkContinue", (request, response) => this.#receive(request, response, true));
     server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket as Socket, head));
@@ -85,8 +87,21 @@ class ReverseProxy {
     server.on("clientError", (error, socket) => this.#onClientError(error, socket as Socket));
   }
 
+  #accept(socket: Socket): void {
+    // A connection that was parsed a second time, because it had asked for an upgrade that is ignored.
+    if (this.#connections.has(socket)) return;
+    const { trust, settings } = this.#service;
+    const peer = trust.peer(socket.remoteAddress, isUnix(settings.listen));
+    if (peer === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.set(socket, new Connection(peer));
+    socket.once("close", () => this.#connections.delete(socket));
+  }
+
   #receive(request: ClientMessage, response: ServerResponse, expects: boolean): void {
-    const connection = this.#connections.of(request.socket);
+    const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isRefused) return;
     connection.open++;
     connection.exchange = undefined;
@@ -97,7 +112,7 @@ class ReverseProxy {
       // Its head was sent before the gateway began to drain.
       if (this.#service.draining && connection.open === 0) request.socket.destroySoon();
     });
-    const refused = refusal(request, this.#upstream.upstream.hasPrefix);
+    const refused = refusal(request, this.#upstream.hasPrefix);
     if (refused !== undefined) {
       connection.isRefused = true;
       send(response, refused, true);
@@ -119,7 +134,7 @@ class ReverseProxy {
   }
 
   #upgrade(request: ClientMessage, socket: Socket, head: Buffer): void {
-    const connection = this.#connections.of(socket);
+    const connection = this.#connections.get(socket);
     // An answer would be sent in the middle of those before it.
     if (connection === undefined || connection.isRefused || connection.open > 0) {
       socket.destroy();
@@ -131,8 +146,7 @@ class ReverseProxy {
     }
     // Node has removed its own listener.
     socket.on("error", ignore);
-    const { hasPrefix } = this.#upstream.upstream;
-    const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, hasPrefix);
+    const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, this.#upstream.hasPrefix);
     if (refused !== undefined) {
       sendOnSocket(socket, refused);
       return;
@@ -189,7 +203,7 @@ class ReverseProxy {
 
   /** A connection was idle for `clientTimeoutMs`. If the upstream is to blame, its own time counts. */
   #onTimeout(socket: Socket): void {
-    const connection = this.#connections.of(socket);
+    const connection = this.#connections.get(socket);
     if (connection?.waitsForClient === false) {
       socket.setTimeout(this.#service.settings.clientTimeoutMs);
       return;
@@ -200,7 +214,7 @@ class ReverseProxy {
 
   #onClientError(error: Error, socket: Socket): void {
     const answer = answerTo(codeOf(error));
-    const { unanswered } = this.#connections.of(socket) ?? {};
+    const { unanswered } = this.#connections.get(socket) ?? {};
     if (answer === undefined) socket.destroy();
     else if (unanswered === undefined) this.#answerOn(socket, answer);
     else unanswered.abort(answer);
@@ -209,7 +223,7 @@ class ReverseProxy {
   /** Answers a message that is no request. */
   #answerOn(socket: Socket, answer: OwnAnswer): void {
     socket.on("error", ignore);
-    if (this.#connections.of(socket)?.open === 0) sendOnSocket(socket, answer);
+    if (this.#connections.get(socket)?.open === 0) sendOnSocket(socket, answer);
     else socket.destroy();
   }
 }

@@ -3,13 +3,13 @@ import type { Socket } from "node:net";
 import { clientClosedRequest, type Outcome } from "@floodgate/core/adapter";
 import { failureAnswer, sendOnSocket, UpstreamTimeout } from "./answer.js";
 import { Exchange } from "./exchange.js";
-import type { ClientMessage } from "./message.js";
+import type { ClientMessage, UpstreamUser } from "./message.js";
 import { upgradeHead } from "./response-head.js";
-import { limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
+import type { Upstream } from "./upstream.js";
 
 /** A WebSocket: its handshake, then two connections that httpxy joins. */
 export class Tunnel implements UpstreamUser {
-  readonly #proxy: UpstreamProxy;
+  readonly #upstream: Upstream;
   readonly #request: ClientMessage;
   readonly #socket: Socket;
   readonly #outcome: Outcome;
@@ -18,8 +18,8 @@ export class Tunnel implements UpstreamUser {
   /** Whether the client has an answer, or never gets one. */
   #isAnswered = false;
 
-  constructor(proxy: UpstreamProxy, request: ClientMessage, socket: Socket, outcome: Outcome) {
-    this.#proxy = proxy;
+  constructor(upstream: Upstream, request: ClientMessage, socket: Socket, outcome: Outcome) {
+    this.#upstream = upstream;
     this.#request = request;
     this.#socket = socket;
     this.#outcome = outcome;
@@ -30,16 +30,15 @@ export class Tunnel implements UpstreamUser {
   }
 
   start(head: Buffer): void {
-    this.#request.tunnel = this;
-    this.#proxy.ws(this.#request, this.#socket, head);
+    this.#request.user = this;
+    this.#upstream.ws(this.#request, this.#socket, head);
   }
 
   /** httpxy is about to send the handshake. Listeners that are added here run before its own. */
   onUpstreamRequest(upstreamRequest: ClientRequest): void {
     this.#upstreamRequest = upstreamRequest;
-    limitInformation(upstreamRequest);
     upstreamRequest.once("socket", (socket) => {
-      useConnection(socket, this, this.#proxy);
+      this.#upstream.useConnection(socket, this);
       // httpxy would write an ordinary answer as it came, checked by nobody.
       upstreamRequest.removeAllListeners("response");
       upstreamRequest.once("response", (response) => this.#onResponse(upstreamRequest, response));
@@ -49,7 +48,7 @@ export class Tunnel implements UpstreamUser {
 
   onError(error: Error): void {
     if (this.#isOpen || this.#isAnswered) return;
-    this.#proxy.logFailure(error, "The upstream did not answer a WebSocket handshake.");
+    this.#upstream.logFailure(error, "The upstream did not answer a WebSocket handshake.");
     const answer = failureAnswer(error);
     this.#answered(answer.status);
     sendOnSocket(this.#socket, { ...answer, headers: [...answer.headers, ...this.#outcome.headers] });
@@ -76,13 +75,13 @@ export class Tunnel implements UpstreamUser {
     response.once("finish", () => this.#socket.destroySoon());
     // At an upgrade, Node's server has stopped to tell responses that they may write on.
     this.#socket.on("drain", () => response.emit("drain"));
-    const exchange = new Exchange(this.#proxy, this.#request, response, this.#outcome.headers, false);
+    const exchange = new Exchange(this.#upstream, this.#request, response, this.#outcome.headers, false);
     exchange.takeOver(upstreamRequest, upstreamResponse);
     this.#answered(response.statusCode);
   }
 
   #onUpgrade(response: IncomingMessage, upstreamSocket: Socket): void {
-    const headers = upgradeHead(response, this.#outcome.headers, this.#proxy.settings.via);
+    const headers = upgradeHead(response, this.#outcome.headers, this.#upstream.settings.via);
     this.#request.upstreamResponse = response;
     response.headers = { ...headers, connection: "Upgrade", upgrade: "websocket" };
     this.#isOpen = true;
@@ -94,7 +93,7 @@ export class Tunnel implements UpstreamUser {
     socket.once("close", () => upstreamSocket.destroy());
     // Sends first what is still to send.
     upstreamSocket.once("close", () => socket.destroySoon());
-    const { tunnelTimeoutMs, upstreamTimeoutMs } = this.#proxy.settings;
+    const { tunnelTimeoutMs, upstreamTimeoutMs } = this.#upstream.settings;
     // After httpxy has removed the timeout of the handshake. Both directions pass this connection.
     process.nextTick(() => {
       upstreamSocket.setTimeout(tunnelTimeoutMs);

@@ -1,53 +1,109 @@
 import { readFileSync } from "node:fs";
-import { Agent as HttpAgent } from "node:http";
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, type ServerResponse } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { isIP } from "node:net";
-import type { ProxyServerOptions } from "httpxy";
+import { isIP, type Socket } from "node:net";
+import type { ProxyServer, ProxyServerOptions } from "httpxy";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
+import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
 import { usable } from "../service/secrets.js";
-
-/** How httpxy reaches the upstream. */
-export interface Upstream {
-  /** For requests on connections that are kept alive. */
-  readonly options: ProxyServerOptions;
-  /** For a request on a connection of its own. */
-  readonly freshOptions: ProxyServerOptions;
-  readonly isTls: boolean;
-  /** Whether the paths of requests are put after a path of the upstream's URL. */
-  readonly hasPrefix: boolean;
-  close(): void;
-}
+import type { Service } from "../service/service.js";
+import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";
+import type { ClientMessage, UpstreamUser } from "./message.js";
 
 type Target = Extract<ProxyServerOptions["target"], { hostname?: string }>;
+type Options = ProxyServerOptions & { readonly agent: HttpAgent };
 
 /** How long an unused connection is kept. A shorter time that the upstream says in `Keep-Alive` wins. */
 const idleMs = 60_000;
 
-/**
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the file of certificates cannot be read.
- */
-export function upstreamOf(settings: Settings): Upstream {
-  const { upstream = "", preserveHost, upstreamMaxConnections: maxSockets = Number.POSITIVE_INFINITY } = settings;
-  const target = targetOf(upstream);
-  const isTls = target.protocol === "https:";
-  const tls = isTls ? tlsOf(settings, target.hostname as string) : undefined;
-  const kept = { keepAlive: true, maxSockets, maxFreeSockets: 1024, timeout: idleMs, ...tls };
-  const agent = isTls ? new HttpsAgent(kept) : new HttpAgent(kept);
-  const single = { keepAlive: false, ...tls };
-  const freshAgent = isTls ? new HttpsAgent(single) : new HttpAgent(single);
-  const options = { target, changeOrigin: !preserveHost, secure: !settings.upstreamInsecure, selfHandleResponse: true };
-  return {
-    options: { ...options, agent },
-    freshOptions: { ...options, agent: freshAgent },
-    isTls,
-    hasPrefix: target.pathname !== undefined,
-    close() {
-      agent.destroy();
-      freshAgent.destroy();
-    },
-  };
+/** The upstream of the settings, reached by httpxy. What becomes of a request goes to its exchange or tunnel. */
+export class Upstream {
+  readonly settings: Settings;
+  /** Whether the paths of requests are put after a path of the upstream's URL. */
+  readonly hasPrefix: boolean;
+  readonly #isTls: boolean;
+  /** For requests on connections that are kept alive. */
+  readonly #options: Options;
+  /** For a request on a connection of its own. */
+  readonly #freshOptions: Options;
+  readonly #service: Service;
+  readonly #log: WriteSampled;
+  readonly #proxy: ProxyServer<ClientMessage, ServerResponse>;
+  /** Who uses a connection. */
+  readonly #users = new WeakMap<Socket, UpstreamUser>();
+
+  private constructor(service: Service, proxy: ProxyServer<ClientMessage, ServerResponse>) {
+    const { settings } = service;
+    const { upstream = "", preserveHost, upstreamInsecure, upstreamMaxConnections: maxSockets = Number.POSITIVE_INFINITY } = settings;
+    const target = targetOf(upstream);
+    this.settings = settings;
+    this.hasPrefix = target.pathname !== undefined;
+    this.#isTls = target.protocol === "https:";
+    const tls = this.#isTls ? tlsOf(settings, target.hostname as string) : undefined;
+    const Agent = this.#isTls ? HttpsAgent : HttpAgent;
+    const options = { target, changeOrigin: !preserveHost, secure: !upstreamInsecure, selfHandleResponse: true };
+    this.#options = { ...options, agent: new Agent({ keepAlive: true, maxSockets, maxFreeSockets: 1024, timeout: idleMs, ...tls }) };
+    this.#freshOptions = { ...options, agent: new Agent({ keepAlive: false, ...tls }) };
+    this.#log = sampledLog(service.log);
+    this.#service = service;
+    this.#proxy = proxy;
+    const begin = (upstreamRequest: ClientRequest, request: ClientMessage): void => {
+      limitInformation(upstreamRequest);
+      request.user?.onUpstreamRequest(upstreamRequest);
+    };
+    proxy.on("proxyReq", begin);
+    proxy.on("proxyReqWs", begin);
+    proxy.on("proxyRes", (upstreamResponse, request) => request.user?.onUpstreamResponse?.(upstreamResponse));
+    proxy.on("error", (error, request) => request?.user?.onError(error));
+  }
+
+  /** @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the file of certificates cannot be read. */
+  static async start(service: Service): Promise<Upstream> {
+    // httpxy is an ES module, this package is CommonJS too.
+    const { ProxyServer } = await import("httpxy");
+    return new Upstream(service, new ProxyServer<ClientMessage, ServerResponse>());
+  }
+
+  get draining(): boolean {
+    return this.#service.draining;
+  }
+
+  /** @param fresh whether to use a connection of its own. */
+  web(request: ClientMessage, response: ServerResponse, fresh: boolean): void {
+    this.#proxy.web(request, response, fresh ? this.#freshOptions : this.#options).catch(ignore);
+  }
+
+  ws(request: ClientMessage, socket: Socket, head: Buffer): void {
+    this.#proxy.ws(request, socket, this.#freshOptions, head).catch(ignore);
+  }
+
+  /** A user begins to use a connection: from now on its timeouts are this user's. The connection has one listener for all of its users. */
+  useConnection(socket: Socket, user: UpstreamUser): void {
+    if (!this.#users.has(socket)) {
+      socket.on("timeout", () => this.#users.get(socket)?.onUpstreamTimeout());
+      leaveFailuresToReading(socket);
+    }
+    this.#users.set(socket, user);
+    const { upstreamConnectTimeoutMs, upstreamTimeoutMs } = this.settings;
+    socket.setTimeout(socket.connecting ? upstreamConnectTimeoutMs : upstreamTimeoutMs);
+    if (socket.connecting) socket.once(this.#isTls ? "secureConnect" : "connect", () => socket.setTimeout(upstreamTimeoutMs));
+  }
+
+  /** Logs a failure of the upstream. */
+  logFailure(error: unknown, message: string): void {
+    const reason = reasonOf(error);
+    this.#log("warn", reason, message, { reason });
+  }
+
+  close(): void {
+    this.#options.agent.destroy();
+    this.#freshOptions.agent.destroy();
+  }
 }
+
+/** The promise fails with errors of the client's connection too, which need no answer. */
+function ignore(): void {}
 
 function targetOf(upstream: string): Target {
   if (isUnix(upstream)) return { protocol: "http:", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
@@ -70,4 +126,33 @@ function tlsOf(
   const base = { servername: isIP(hostname) === 0 ? hostname : "", rejectUnauthorized: !upstreamInsecure };
   if (upstreamCaFile === undefined) return base;
   return { ...base, ca: usable("upstreamCaFile", upstreamCaFile, () => readFileSync(upstreamCaFile, "utf8")) };
+}
+
+/**
+ * An upstream may answer (413) and close in the middle of a body. Then a write fails before the answer has been read, and Node would destroy
+ * the connection with it. Reading finds the answer, or the same failure.
+ */
+function leaveFailuresToReading(socket: Socket): void {
+  const { _write: write, _writev: writev } = socket;
+  const later = (done: (error?: Error | null) => void) => (error?: Error | null) => {
+    if (!/^(?:EPIPE|ECONNRESET)$/.test(codeOf(error))) done(error);
+  };
+  socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, later(done));
+  socket._writev = (chunks, done) => writev?.call(socket, chunks, later(done));
+}
+
+const mostInformation = 100;
+
+/** Each 1xx restarts the upstream's time. A request may wait for long while the upstream says that it still works (102), but not for ever. */
+function limitInformation(upstreamRequest: ClientRequest): void {
+  let many = 0;
+  upstreamRequest.on("information", () => {
+    if (++many > mostInformation) upstreamRequest.destroy(new InvalidAnswer(`more than ${mostInformation} answers 1xx`));
+  });
+}
+
+/** Whether a request has a body. Without a length and chunks it has none (RFC 9112 §6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && Number(length) > 0);
 }
