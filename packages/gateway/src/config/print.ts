@@ -1,19 +1,17 @@
 import { Document, type Pair, type Scalar } from "yaml";
-import type { Resolved } from "./settings.js";
-import { type Command, type Settings, settingsOf, variableOf } from "./settings.js";
+import { type Command, type Resolved, settingsOf, variableOf } from "./settings.js";
 
 /**
  * The effective settings as YAML, each with the place that it comes from. Read as a config file, it gives the same settings, but for
  * secrets: those are comments.
  */
 export function printSettings(command: Command, { settings, origins }: Resolved): string {
-  const lines = settingsOf(command).flatMap(([name, { secret }]) => {
+  const lines = settingsOf(command).map(([name, { secret }]) => {
     const value = settings[name];
-    if (value === undefined) return [`# ${name}: not set`];
-    if (secret === true || (name === "redis" && hasPassword(settings))) {
-      return [`# ${name}: ${name === "redis" ? withoutPassword(settings) : "***"} (${origins[name]}; a secret: set ${variableOf(name)})`];
-    }
-    return [`${line(name, value)} # ${origins[name]}`];
+    if (value === undefined) return `# ${name}: not set`;
+    const hidden = secret === true ? "***" : name === "redis" ? withoutPassword(value as string) : undefined;
+    if (hidden !== undefined) return `# ${name}: ${hidden} (${origins[name]}; a secret: set ${variableOf(name)})`;
+    return `${line(name, value)} # ${origins[name]}`;
   });
   return `${lines.join("\n")}\n`;
 }
@@ -25,12 +23,10 @@ function line(name: string, value: unknown): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: true }).trimEnd();
 }
 
-function hasPassword({ redis = "" }: Settings): boolean {
-  return new URL(redis).password !== "";
-}
-
-function withoutPassword({ redis = "" }: Settings): string {
+/** The URL with stars in place of its password. Undefined if it has none. */
+function withoutPassword(redis: string): string | undefined {
   const url = new URL(redis);
+  if (url.password === "") return undefined;
   url.password = "***";
   return url.href;
 }

@@ -16,10 +16,16 @@ export interface Sources {
   readonly code?: Readonly<Record<string, unknown>>;
 }
 
-/** A value that a source gives. */
-interface Given {
-  readonly value: unknown;
+/** Where a value is given, in the words of messages. */
+interface Place {
   readonly origin: string;
+  readonly subject: string;
+  /** What to write in place of a wrong value. */
+  readonly write: string;
+  /** The beginning of messages. */
+  readonly prefix?: string;
+  /** The value as it was written, if it was a text. */
+  readonly text?: string;
 }
 
 /**
@@ -38,7 +44,7 @@ export function resolveSettings(command: Command, sources: Sources): Resolved {
 class Resolver {
   readonly #command: Command;
   readonly #known: ReadonlyMap<string, Setting<unknown>>;
-  readonly #given = new Map<string, Given>();
+  readonly #given = new Map<string, { readonly value: unknown; readonly origin: string }>();
   readonly #problems: Problem[] = [];
   readonly #notes: string[] = [];
 
@@ -65,13 +71,10 @@ class Resolver {
         add(problemAtKey([name], ""), this.#unknown(name));
         continue;
       }
-      const { line } = problemAtKey([name], "");
-      this.#take(name, setting, raw, dirname(resolve(file.path)), {
-        origin: `${file.path}:${line}`,
-        prefix: at(problemAt([name], "")),
-        subject: `\`${name}\``,
-        write: `${name}: ${yamlOf(setting.type.fromText(setting.example))}`,
-      });
+      const origin = `${file.path}:${problemAtKey([name], "").line}`;
+      const write = `${name}: ${yamlOf(setting.type.fromText(setting.example))}`;
+      const place = { origin, subject: `\`${name}\``, write, prefix: at(problemAt([name], "")) };
+      this.#take(name, setting, raw, place, dirname(resolve(file.path)));
     }
   }
 
@@ -81,13 +84,7 @@ class Resolver {
       const text = env[variable];
       if (text === undefined || text === "") continue;
       const write = `${variable}=${setting.example}`;
-      this.#take(name, setting, setting.type.fromText(text), process.cwd(), {
-        origin: variable,
-        prefix: "",
-        subject: variable,
-        write,
-        text,
-      });
+      this.#take(name, setting, setting.type.fromText(text), { origin: variable, subject: variable, write, text });
     }
     const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
     for (const name of Object.keys(env)) {
@@ -104,14 +101,13 @@ class Resolver {
       const text = flags[name];
       if (text === undefined) continue;
       const flag = flagOf(name as keyof Settings);
-      const at = { origin: flag, prefix: "", subject: flag, write: `${flag} ${setting.example}`, text: `${text}` };
       if (name === "redis" && /^\w+:\/\/[^/@]*:[^/@]+@/.test(`${text}`)) {
         this.#problems.push({
           message: `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
         });
       }
       const value = typeof text === "boolean" ? text : setting.type.fromText(typeof text === "string" ? text : text.join(","));
-      this.#take(name, setting, value, process.cwd(), at);
+      this.#take(name, setting, value, { origin: flag, subject: flag, write: `${flag} ${setting.example}`, text: `${text}` });
     }
   }
 
@@ -125,7 +121,7 @@ class Resolver {
         continue;
       }
       const write = `${name}: ${JSON.stringify(setting.type.fromText(setting.example))}`;
-      this.#take(name, setting, value, process.cwd(), { origin: "code", prefix: `${this.#command}: `, subject: `\`${name}\``, write });
+      this.#take(name, setting, value, { origin: "code", subject: `\`${name}\``, write, prefix: `${this.#command}: ` });
     }
   }
 
@@ -148,21 +144,8 @@ class Resolver {
     name: string,
     { type, secret, example }: Setting<unknown>,
     value: unknown,
-    base: string,
-    {
-      origin,
-      prefix,
-      subject,
-      write,
-      text,
-    }: {
-      readonly origin: string;
-      readonly prefix: string;
-      readonly subject: string;
-      readonly write: string;
-      /** The value as it was written, if it was a text. */
-      readonly text?: string;
-    },
+    { origin, subject, write, prefix = "", text }: Place,
+    base = process.cwd(),
   ): void {
     const { success, data } = type.schema.safeParse(value);
     const reason = success ? type.reason?.(data) : undefined;
