@@ -5,9 +5,9 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { listen, type Part } from "../service/listen.js";
+import { answers } from "../service/redis.js";
 import { secretCheck } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
-import { readinessOf } from "./readiness.js";
 
 /** Starts the admin server: `/healthz`, `/readyz`, `/metrics` and `/dashboard`. Undefined if it is turned off. */
 export async function startAdmin(service: Service): Promise<Part | undefined> {
@@ -86,4 +86,35 @@ function givenToken(authorization = ""): string | undefined {
   const [, scheme = "", credentials = ""] = /^(basic|bearer) +(\S+)$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === "bearer") return credentials;
   return /:(.*)$/s.exec(Buffer.from(credentials, "base64").toString())?.[1];
+}
+
+/** How long Redis may take to answer: longer than a decision, because a slow answer is no reason to take a service out. */
+const answerMs = 1000;
+
+/** An answer of Redis counts for this long, so that many probes ask it once. */
+const freshMs = 1000;
+
+/** Makes a function that finds out whether a service should get requests: why not (`reasons`), and what is wrong although it should (`notes`). */
+function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons: string[]; notes: string[] }> {
+  let asked: { readonly atMs: number; readonly answered: Promise<boolean> } | undefined;
+  const redisAnswers = async (): Promise<boolean> => {
+    if (service.redis === undefined) return true;
+    // A monotonic clock, because probes go on when the machine's clock is set.
+    const nowMs = performance.now();
+    if (asked === undefined || nowMs - asked.atMs > freshMs) asked = { atMs: nowMs, answered: answers(service.redis, answerMs) };
+    return asked.answered;
+  };
+  return async () => {
+    const { draining, rulesMissing, rules, settings } = service;
+    const reasons: string[] = [];
+    const notes: string[] = [];
+    if (draining) reasons.push("It is draining.");
+    if (rulesMissing !== undefined) reasons.push(`There are no rules yet: ${rulesMissing}`);
+    if (!(await redisAnswers())) (settings.readyWithoutRedis ? notes : reasons).push("Redis does not answer.");
+    if (rules?.refused !== undefined) {
+      const { error } = rules.refused;
+      notes.push(`The newest rules were refused, and the previous ones are in force: ${error instanceof Error ? error.message : error}`);
+    }
+    return { ready: reasons.length === 0, reasons, notes };
+  };
 }

@@ -31,7 +31,7 @@ export function summary(command: Command, { limit, settings, rulesMissing }: Ser
     settings.redis === undefined
       ? "Counts are in the memory of this process. To share them between processes, write --redis redis://127.0.0.1:6379."
       : `Counts are in Redis. While it is down, ${downWords[settings.onStoreError]}.`,
-    ...nextLines(command, urls.get("listen")),
+    ...(command === "gateway" && !isUnix(settings.listen) ? [`Try it: curl -i ${urls.get("listen")}/`] : []),
   ].join("\n");
 }
 
@@ -52,9 +52,4 @@ function adminLines({ dashboard, metrics }: Settings, url: string | undefined): 
   if (url === undefined) return [];
   const pages = [dashboard && "/dashboard", metrics && "/metrics", "/readyz", "/healthz"].filter(Boolean);
   return [`  admin: ${pages.map((page, i) => (i === 0 ? `${url}${page}` : page)).join("  ")}`];
-}
-
-function nextLines(command: Command, url: string | undefined): string[] {
-  if (url === undefined || isUnix(url)) return [];
-  return command === "gateway" ? [`Try it: curl -i ${url}/`] : [];
 }
