@@ -1,14 +1,9 @@
-import type { Key, KeyFunction } from "@floodgate/core";
 import type { GatewayRequest } from "./request.js";
 
 /**
- * The functions of the setting `keys`. They answer nothing for a request of an untrusted peer, because anyone can write a header or a token.
+ * Reads what a source (`header:x-user`, `jwt:tenant`) says of a request. It answers nothing for a request of an untrusted peer, because anyone
+ * can write a header or a token.
  */
-export function keyFunctions(sources: Readonly<Record<string, string>>): Record<string, KeyFunction<GatewayRequest>> {
-  return Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, sourceReader(source)]));
-}
-
-/** Reads what a source (`header:x-user`, `jwt:tenant`) says of a request; undefined if its peer is not trusted. */
 export function sourceReader(source: string): (request: GatewayRequest) => string | undefined {
   const [, kind, name = ""] = /^(header|jwt):(.*)$/s.exec(source) ?? [];
   const header = name.toLowerCase();
@@ -31,15 +26,11 @@ function claimOf(request: GatewayRequest, claim: string): string | undefined {
   if (authorization === undefined || authorization.length > mostTokenLength) return undefined;
   const [, payload] = /^bearer +[\w-]+\.([\w-]+)\.[\w-]*$/i.exec(authorization) ?? [];
   if (payload === undefined) return undefined;
-  const value = claimsOf(payload)?.[claim];
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? `${value}` : undefined;
-}
-
-function claimsOf(payload: string): Readonly<Record<string, Key | null | object>> | undefined {
   try {
     const claims: unknown = JSON.parse(withLongNumbersAsTexts(Buffer.from(payload, "base64url").toString()));
     // Without a prototype, so that `constructor` is not a claim.
-    return typeof claims === "object" && claims !== null ? Object.assign(Object.create(null), claims) : undefined;
+    const value: unknown = typeof claims === "object" ? Object.assign(Object.create(null), claims)[claim] : undefined;
+    return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? `${value}` : undefined;
   } catch {
     return undefined;
   }

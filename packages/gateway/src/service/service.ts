@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { EventLog } from "../log/events.js";
 import { createLog, type LogTarget } from "../log/log.js";
-import { keyFunctions, sourceReader } from "./keys.js";
+import { sourceReader } from "./keys.js";
 import { PendingLimit, type RulesCheck } from "./limit.js";
 import { connectRedis, firstAnswer } from "./redis.js";
 import { type GatewayRequest, gatewayReader, proxyReader } from "./request.js";
@@ -90,7 +90,7 @@ export class Service {
 function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
   const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, ambiguousPath, keys, refundStatus } = settings;
   return {
-    keys: keyFunctions(keys),
+    keys: Object.fromEntries(Object.entries(keys).map(([name, source]) => [name, sourceReader(source)])),
     headers,
     ipv6Prefix,
     ambiguousPath,
