@@ -14,8 +14,7 @@ import {
 
 /** One operation of the API, all with POST and JSON. */
 export interface Operation {
-  readonly path: string;
-  /** The name of the method of `Operations`. */
+  /** The end of its path, `/v1/<id>`, and the name of the method of `Operations`. */
   readonly id: "check" | "settle" | "refund" | "renew" | "status" | "reset" | "block" | "unblock";
   readonly summary: string;
   readonly body: z.ZodType;
@@ -27,7 +26,6 @@ export interface Operation {
 
 export const operations: readonly Operation[] = [
   {
-    path: "/v1/check",
     id: "check",
     summary: "Check one or several rules, or a request, and take the units if all allow",
     description:
@@ -37,26 +35,28 @@ export const operations: readonly Operation[] = [
     mayBeLimited: true,
   },
   {
-    path: "/v1/settle",
     id: "settle",
     summary: "Replace the cost of a check by the real cost, once",
     body: settleBody,
     answer: unitsAnswer,
   },
-  { path: "/v1/refund", id: "refund", summary: "Give back what a check has charged, once", body: receiptBody, answer: unitsAnswer },
+  { id: "refund", summary: "Give back what a check has charged, once", body: receiptBody, answer: unitsAnswer },
   {
-    path: "/v1/renew",
     id: "renew",
     summary: "Hold the slots of a check on, under the same receipt",
     description: "For `concurrency`. Ask each third of its `hold` while the work runs, and again if no answer came.",
     body: receiptBody,
     answer: renewalAnswer,
   },
-  { path: "/v1/status", id: "status", summary: "Show what a key has used; changes nothing", body: targetBody, answer: statusAnswer },
-  { path: "/v1/reset", id: "reset", summary: "Clear the usage of a key, and lift its ban", body: targetBody },
-  { path: "/v1/block", id: "block", summary: "Turn a key away for a time, whatever its limit says", body: blockBody },
-  { path: "/v1/unblock", id: "unblock", summary: "Lift the block of a key, and its ban", body: targetBody },
+  { id: "status", summary: "Show what a key has used; changes nothing", body: targetBody, answer: statusAnswer },
+  { id: "reset", summary: "Clear the usage of a key, and lift its ban", body: targetBody },
+  { id: "block", summary: "Turn a key away for a time, whatever its limit says", body: blockBody },
+  { id: "unblock", summary: "Lift the block of a key, and its ban", body: targetBody },
 ];
+
+export function pathOf({ id }: Pick<Operation, "id">): string {
+  return `/v1/${id}`;
+}
 
 const errors: Readonly<Record<string, string>> = {
   "400": "The body is wrong. `errors` says where.",
@@ -93,7 +93,7 @@ export function openApi(needsToken: boolean): object {
   const failures = Object.fromEntries(Object.keys(errors).map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]));
   const paths = Object.fromEntries(
     operations.map((operation) => {
-      const { path, id, summary, description, body, answer, mayBeLimited } = operation;
+      const { id, summary, description, body, answer, mayBeLimited } = operation;
       const responses = {
         ...(answer === undefined ? { "204": { description: "Done." } } : { "200": { description: "The result.", content: json(answer) } }),
         ...(mayBeLimited === true &&
@@ -113,7 +113,7 @@ export function openApi(needsToken: boolean): object {
         requestBody: { required: true, content: json(body) },
         responses,
       };
-      return [path, { post }];
+      return [pathOf({ id }), { post }];
     }),
   );
   const problemReference = reference(problem);

@@ -2,11 +2,11 @@ import { createServer } from "node:http";
 import { FloodgateError } from "@floodgate/core";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { isUnix, parseAddress } from "../config/address.js";
+import { isUnix } from "../config/address.js";
 import { listen, type Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { readJson } from "./body.js";
-import { openApi, operations } from "./openapi.js";
+import { openApi, operations, pathOf } from "./openapi.js";
 import { Operations } from "./operations.js";
 import { Problem, problemOf } from "./problems.js";
 import { tokenCheck } from "./tokens.js";
@@ -21,7 +21,7 @@ export async function startApi(service: Service): Promise<Part | undefined> {
   const isToken = apiTokenFile === undefined ? undefined : tokenCheck(apiTokenFile, service.log);
   const isOpen = isToken === undefined && !isUnix(address);
   if (isOpen) {
-    if (!isLoopback(address)) {
+    if (!ofThisMachine.test(address)) {
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
         `\`apiListen\` is ${address}, which other machines reach, but the API has no token: anyone could reset limits. Write --api-token-file /run/secrets/floodgate-api, or listen on 127.0.0.1 or a Unix socket.`,
@@ -39,10 +39,8 @@ export async function startApi(service: Service): Promise<Part | undefined> {
 
 type TokenCheck = ReturnType<typeof tokenCheck>;
 
-function isLoopback(address: string): boolean {
-  const parsed = parseAddress(address);
-  return parsed !== undefined && "host" in parsed && /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(parsed.host);
-}
+/** A host that only this machine reaches, and its port. */
+const ofThisMachine = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
  * The JSON API as a Hono app.
@@ -62,9 +60,10 @@ function apiApp(service: Service, isToken: TokenCheck | undefined, isOpen: boole
     if (isToken !== undefined) checkToken(c.req.raw, isToken);
     await next();
   });
-  for (const { path, id } of operations) {
+  for (const operation of operations) {
+    const path = pathOf(operation);
     app.post(path, async (c) => {
-      const { value, status, headers } = await own[id](await readJson(c.req.raw));
+      const { value, status, headers } = await own[operation.id](await readJson(c.req.raw));
       c.header("Cache-Control", "no-store");
       return value === undefined ? c.body(null, 204) : c.json(value, status ?? 200, headers);
     });
@@ -78,7 +77,7 @@ function apiApp(service: Service, isToken: TokenCheck | undefined, isOpen: boole
     throw new Problem(
       404,
       "not-found",
-      `There is no such address. The addresses are ${operations.map(({ path }) => path).join(", ")} and /v1/openapi.json.`,
+      `There is no such address. The addresses are ${operations.map(pathOf).join(", ")} and /v1/openapi.json.`,
     );
   });
   app.onError((error) => {
@@ -107,7 +106,7 @@ function refuseBrowsers({ headers }: Request, isOpen: boolean): void {
     throw new Problem(403, "browser", `The API is for programs, not for web pages, but the request has the header ${sign}.`);
   }
   const host = headers.get("host") ?? "";
-  if (isOpen && !/^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i.test(host)) {
+  if (isOpen && !ofThisMachine.test(host)) {
     throw new Problem(
       403,
       "foreign-host",
