@@ -27,7 +27,7 @@ export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { statusList } from "./rules/cost.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
-export { decodeKey, maskKey, missingKeyText } from "./limits/key.js";
+export { decodeKey, keyOfText, maskKey, missingKeyText } from "./limits/key.js";
 export { ipKey } from "./support/ip.js";
 
 // For Envoy's rate limit service

@@ -83,6 +83,11 @@ export function missingKeyText(address: string): string {
   return missingKeyPrefix + address;
 }
 
+/** The key of a text that events show: the address of a client without a key, else as `decodeKey` finds it. */
+export function keyOfText(text: string): LimiterKey | undefined {
+  return text.startsWith(missingKeyPrefix) ? { missingKeyIp: text.slice(missingKeyPrefix.length) } : decodeKey(text);
+}
+
 export function isMissingKeyIp(key: LimiterKey): key is MissingKeyIp {
   return typeof key === "object" && key !== null && "missingKeyIp" in key;
 }

@@ -1,14 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Key, LimiterKey } from "@floodgate/core";
-import { decodeKey, ipKey, maskKey } from "@floodgate/core/rules";
+import { ipKey, keyOfText, maskKey, missingKeyText } from "@floodgate/core/rules";
 import { invalidBody, isText, type JsonBody } from "./json.js";
-
-const missing = "missing-key-ip:";
-
-/** The key of a text that events show. Undefined if the text holds the hash of a long key: the key cannot be found from that. */
-export function keyOfText(text: string): LimiterKey | undefined {
-  return text.startsWith(missing) ? { missingKeyIp: text.slice(missing.length) } : decodeKey(text);
-}
 
 /**
  * The key that somebody has typed, for a rule. A network such as `2001:db8::/56` becomes its first address; the rule's limiter groups addresses
@@ -19,7 +12,7 @@ export function keyOfText(text: string): LimiterKey | undefined {
 export function typedKey(typed: string | readonly string[], words: string | undefined): LimiterKey | undefined {
   const names = words === undefined || words === "a function" ? undefined : words.split(", ");
   if (typeof typed === "string") {
-    if (typed.startsWith(missing)) return { missingKeyIp: typed.slice(missing.length) };
+    if (typed.startsWith(missingKeyText(""))) return keyOfText(typed);
     if (names === undefined) return typed;
     return names.length === 1 ? part(names[0], typed) : undefined;
   }

@@ -1,12 +1,12 @@
 import { FloodgateError, type KeyState, type LimiterKey } from "@floodgate/core";
-import type { GrantChange, InventoryLimit } from "@floodgate/core/rules";
+import { type GrantChange, type InventoryLimit, keyOfText } from "@floodgate/core/rules";
 import { type InUse, listed, policyWords } from "../collect/in-use.js";
 import type { Report } from "../collect/report.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import type { Figures } from "../figures.js";
 import { textOf } from "../text.js";
 import { invalidBody, type JsonBody, Refusal } from "./json.js";
-import { blockMs, granted, type KeyNames, keyOfText, keyQuery, typedKey } from "./key-text.js";
+import { blockMs, granted, type KeyNames, keyQuery, typedKey } from "./key-text.js";
 import { rejectionsOf } from "./overview.js";
 
 /** A key under one limit. */

@@ -1,6 +1,6 @@
 import type { Decision, Limiter, LimiterKey } from "@floodgate/core";
 import type { CheckedRule } from "@floodgate/core/adapter";
-import { decodeKey } from "@floodgate/core/rules";
+import { keyOfText } from "@floodgate/core/rules";
 import { Problem } from "./problems.js";
 
 /** One limit of a receipt: the rule, the key, and core's receipt, which is signed over both. */
@@ -18,18 +18,12 @@ const mark = "fb1.";
 
 /** One receipt for all charges of a check. Returns null if nothing was charged. */
 export function issueReceipt(limiters: ReadonlyMap<string, Limiter>, all: readonly Decided[]): string | null {
-  const parts = all.flatMap(({ check, decision, key = keyOf(check.key) }): ReceiptPart[] => {
+  const parts = all.flatMap(({ check, decision, key = keyOfText(check.key) }): ReceiptPart[] => {
     const limiter = limiters.get(check.rule.name);
     // The hash of a long key does not lead back to the key.
     return !decision.allowed || limiter === undefined || key === undefined ? [] : [[check.rule.name, key, limiter.receipt(decision)]];
   });
   return parts.length === 0 ? null : mark + Buffer.from(JSON.stringify(parts)).toString("base64url");
-}
-
-const missingKeyMark = "missing-key-ip:";
-
-function keyOf(text: string): LimiterKey | undefined {
-  return text.startsWith(missingKeyMark) ? { missingKeyIp: text.slice(missingKeyMark.length) } : decodeKey(text);
 }
 
 /** @throws Problem if the text is no receipt of `issueReceipt`. Whether it was altered shows when each part is redeemed. */
