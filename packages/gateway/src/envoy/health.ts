@@ -7,17 +7,17 @@ import {
 } from "@grpc/grpc-js";
 import { codecOf } from "./messages.js";
 
-/** `grpc.health.v1.Health`, which Envoy's `grpc_health_check` asks. */
-
-const healthStatus = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
-type HealthStatus = (typeof healthStatus)[keyof typeof healthStatus];
+/** The statuses of `grpc.health.v1.Health`, which Envoy's `grpc_health_check` asks. */
+const serving = 1;
+const notServing = 2;
+const serviceUnknown = 3;
 
 interface HealthRequest {
   readonly service: string;
 }
 
 interface HealthResponse {
-  readonly status: HealthStatus;
+  readonly status: number;
 }
 
 const codec = codecOf("HealthCheckRequest", "HealthCheckResponse");
@@ -37,13 +37,14 @@ interface Health {
 
 /** @param name a service that has the health of the server as a whole, which is called "". */
 export function healthOf(name: string, isServing: () => boolean): Health {
-  const watchers = new Map<ServerWritableStream<HealthRequest, HealthResponse>, HealthStatus>();
+  /** The streams that watch, each with the status that it was told last. */
+  const watchers = new Map<ServerWritableStream<HealthRequest, HealthResponse>, number | undefined>();
   const isKnown = (service: string): boolean => service === "" || service === name;
-  const statusNow = (): HealthStatus => (isServing() ? healthStatus.serving : healthStatus.notServing);
+  const statusNow = (): number => (isServing() ? serving : notServing);
   const tellWatchers = (): void => {
-    for (const [call, known] of watchers) {
-      const status = statusNow();
-      if (known === status) continue;
+    const status = statusNow();
+    for (const [call, told] of watchers) {
+      if (told === status) continue;
       watchers.set(call, status);
       call.write({ status });
     }
@@ -55,12 +56,13 @@ export function healthOf(name: string, isServing: () => boolean): Health {
       else answer({ code: status.NOT_FOUND, details: "unknown service" });
     },
     watch(call) {
-      const first = isKnown(call.request.service) ? statusNow() : healthStatus.serviceUnknown;
-      if (first !== healthStatus.serviceUnknown) {
-        watchers.set(call, first);
-        call.on("cancelled", () => watchers.delete(call));
+      if (!isKnown(call.request.service)) {
+        call.write({ status: serviceUnknown });
+        return;
       }
-      call.write({ status: first });
+      call.on("cancelled", () => watchers.delete(call));
+      watchers.set(call, undefined);
+      tellWatchers();
     },
     close() {
       clearInterval(timer);
