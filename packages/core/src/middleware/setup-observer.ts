@@ -204,6 +204,6 @@ export function lookAtProxy<Req>(
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
+    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up: write clientIp: { trustedHops: 0 }.`,
   );
 }

@@ -286,7 +286,7 @@ function checkPlan(plan: unknown): string | undefined {
 export function noClientIp(): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_NO_CLIENT_IP",
-    'The request has no client IP address to count by: a Unix socket has none, or a proxy sent an invalid one. A `Request` has none by itself: with @floodgate/fetch, write limit.check(request, { ip }) with the address that your framework or platform tells; in a test of Hono, give app.request("/") one, as { incoming: { socket: { remoteAddress: "192.0.2.1" } } } in its third argument. Else set the framework\'s proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.',
+    'The request has no client IP address to count by: a Unix socket has none, or a proxy sent an invalid one. A `Request` has none: with @floodgate/fetch, write limit.check(request, { ip }); in a test of Hono, app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } }). Else set the framework\'s proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.',
   );
 }
 

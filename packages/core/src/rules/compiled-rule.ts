@@ -174,7 +174,7 @@ export class CompiledRule<Req> implements Counted {
   #applies(answer: unknown): boolean {
     if (typeof answer === "boolean") return answer;
     const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
-    const message = `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`;
+    const message = `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply. Let it return true or false.`;
     this.#context.warn("FLOODGATE_MATCH_ANSWERS_NOTHING", message, this.name);
     return applies;
   }
@@ -333,7 +333,7 @@ export class CompiledRule<Req> implements Counted {
     if (known.length > 0) return known;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
+      `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so the counts of a key are unknown here. Give the rule a policy and \`plans\`: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
 }

@@ -31,10 +31,9 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
   const { numbers } = definitionOf(base);
   const compile = (name: string, plan: unknown): Policy => {
     const place = `${where}: plans.${name}`;
-    if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
-    if (typeof plan === "object" && plan !== null && "policy" in plan) {
-      throw invalidOption(`${place} is a policy itself. Write plans: { ${name}: fixedWindow({ limit: 1000, window: "1m" }) }.`, ["policy"]);
-    }
+    const given = Object(plan) as object;
+    if ("algorithm" in given) return toPolicy(place, plan);
+    if ("policy" in given) throw invalidOption(`${place} is a policy itself. Write ${name}: fixedWindow({ ... }).`, ["policy"]);
     checkOptions(place, plan, numbers, planExample);
     return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
   };

@@ -19,15 +19,14 @@ const examples: Given & Readonly<Record<string, string>> = {
   key: 'key: (req) => req.user.id, or "ip"; a limiter takes it in consume(key)',
   cost: "cost: 1",
   ban: 'ban: { after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h")',
-  exempt: 'exempt: { ips: ["10.0.0.0/8"] }, or skip: (req) => req.path === "/health"',
+  exempt: 'exempt: { ips: ["10.0.0.0/8"] }, or `skip`',
   name: 'name: "api"',
-  store: "store: redisStore(redis) of @floodgate/store-redis, or memoryStore(), which is the default",
+  store: "store: redisStore(redis) of @floodgate/store-redis, or memoryStore()",
   skip: 'skip: (req) => req.path === "/health"',
-  headers: 'headers: "standard", which is the default, "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false',
+  headers: 'headers: "standard", "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false',
   body: 'body: "Too many requests"',
-  onLimited:
-    'onLimited: (req, res) => res.status(429).send("Slow down"), in Koa (ctx) => { ctx.body = "Slow down"; }, in Hono (c) => c.text("Slow down")',
-  refundWhen: "refundWhen: (status) => status < 400, which gives successes back, or status >= 400 for failures",
+  onLimited: 'onLimited: (req, res) => res.status(429).send("Slow down"), in Koa and Hono (c) => { ... }',
+  refundWhen: "refundWhen: (status) => status < 400 for successes, or status >= 400 for failures",
   decisionName: 'decisionName: "rateLimit"',
   clientIp: 'clientIp: { trustedHops: 1 }, or { trustedProxies: ["10.0.0.0/8"] }',
   ipv6Prefix: "ipv6Prefix: 56",
@@ -36,7 +35,7 @@ const examples: Given & Readonly<Record<string, string>> = {
   plan: "plan: (req) => req.user?.plan",
   rules: 'rules: [{ name, match, limit, window }], or a source: fileRules("limits.yaml")',
   timeoutMs: "timeoutMs: 100",
-  onStoreError: 'onStoreError: "allow", which is the default, "deny", or memoryStore()',
+  onStoreError: 'onStoreError: "allow", "deny", or memoryStore()',
   keySecret: "keySecret: process.env.KEY_SECRET",
   receiptSecret: "receiptSecret: process.env.RECEIPT_SECRET",
   onEvent: "onEvent: (event) => console.log(event)",
@@ -80,15 +79,14 @@ const foreign: readonly Row[] = [
 ];
 
 /** For options of algorithms, in places where a policy can be given. */
-const ofPolicy =
-  'That is an option of a policy. Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }), or the function of another algorithm';
+const ofPolicy = 'Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }), or the function of another algorithm';
 
 /** What stands for options that ours have no word for. */
 const sentences: readonly Row[] = [
   [ofPolicy, "algorithm refill style leak maxDelayMs burst buckets strict countRejected per timeZone startsOn"],
   ["Leave it out: the middleware has a `limiter`, with peek and reset", "requestStorePropertyName"],
   ["Leave it out: options are always checked", "validate"],
-  ['Reject such clients in a middleware before the limit, or call limiter.block(key, "1d")', "blackList"],
+  ['Reject such clients before the limit, or call limiter.block(key, "1d")', "blackList"],
   ['Write policy: slidingWindowLog({ limit: 100, window: "1m", countRejected: true })', "continueExceeding"],
   ['Write policy: leakyBucket({ capacity: 10, leak: 5, every: "1s" })', "execEvenly execEvenlyMinDelayMs delayAfter delayMs"],
   ["Leave it out: redisStore has such a cache, denyCache", "ephemeralCache inMemoryBlockOnConsumed inMemoryBlockDuration"],

@@ -74,7 +74,7 @@ describe("a grant", () => {
     const grants = [{ key: "ann", plan: "pro", until: "2100-01-01" }];
     await assert.rejects(
       web.start({ rules: [{ ...rule, grants }] }),
-      /one of the rule's plans \(\), but was "pro"\. Write plans: \{ pro: \{ limit: 1000 \} \} beside the rule's `grants`\./,
+      /one of the rule's plans \(\), but was "pro"\. Write plans: \{ pro: \{ limit: 1000 \} \}\./,
     );
     await assert.rejects(web.start({ rules: [{ ...rule, plans }] }), { code: "FLOODGATE_MISSING_PLAN" });
     assert.equal((await (await web.start({ rules: [{ ...rule, plans, grants: [] }] })).get("/", ann)).status, 200);

@@ -29,7 +29,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [
       "an option of rateLimit in a rule",
       { rules: [{ name: "a", ...limit, skip: () => true }] },
-      /^FLOODGATE_UNKNOWN_OPTION: .*no option `skip`\. That is an option of rateLimit, not of a rule/,
+      /^FLOODGATE_UNKNOWN_OPTION: .*no option `skip`\. That is an option of rateLimit: skip/,
     ],
     [
       "a format of headers in a rule",

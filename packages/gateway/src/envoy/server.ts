@@ -71,14 +71,14 @@ function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): h
       write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
       answer({ code, details: reason });
     };
-    if (!trusts(call.getPeer())) {
-      return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
-    }
-    // Nobody waits for the answer, so nothing is charged.
-    if (isLate(call)) return answer({ code: status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });
-    const requests = descriptorRequests(call.request);
-    if (typeof requests === "string") return refused(status.INVALID_ARGUMENT, requests);
     try {
+      if (!trusts(call.getPeer())) {
+        return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
+      }
+      // Nobody waits for the answer, so nothing is charged.
+      if (isLate(call)) return answer({ code: status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });
+      const requests = descriptorRequests(call.request);
+      if (typeof requests === "string") return refused(status.INVALID_ARGUMENT, requests);
       const decided = await limit.decideDescriptors(requests);
       // The store failed, and `onStoreError` is "deny". With `failure_mode_deny`, Envoy rejects a request if it gets an error.
       if (decided.outcome.status === 503) answer({ code: status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
