@@ -89,7 +89,7 @@ const sentences: readonly Row[] = [
   ['Reject such clients before the limit, or call limiter.block(key, "1d")', "blackList"],
   ['Write policy: slidingWindowLog({ limit: 100, window: "1m", countRejected: true })', "continueExceeding"],
   ['Write policy: leakyBucket({ capacity: 10, leak: 5, every: "1s" })', "execEvenly execEvenlyMinDelayMs delayAfter delayMs"],
-  ["Leave it out: redisStore has such a cache, denyCache", "ephemeralCache inMemoryBlockOnConsumed inMemoryBlockDuration"],
+  ["Leave it out: redisStore has such a cache", "ephemeralCache inMemoryBlockOnConsumed inMemoryBlockDuration"],
   ["Write store: memoryStore({ maxKeys: 100_000 })", "maxKeys"],
 ];
 
