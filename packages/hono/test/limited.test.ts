@@ -173,7 +173,7 @@ it("a request of a test has no address, which the error says, with what to write
   app.use(rateLimit({ policy }));
   app.get("/", (c) => c.text("served"));
   expect((await app.request("/")).status).toBe(500);
-  expect(errors[0]?.message).toContain('give app.request("/") one, as { incoming: { socket: { remoteAddress: "192.0.2.1" } } }');
+  expect(errors[0]?.message).toContain('app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } })');
   const env = { incoming: { socket: { remoteAddress: "192.0.2.1" } } };
   expect((await app.request("/", {}, env)).status).toBe(200);
 });
