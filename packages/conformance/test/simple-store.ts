@@ -76,7 +76,7 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
       const nowMs = now();
       let state = stateOf(limit, name);
       const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, states.get(name)?.number);
-      if (beganByCharge(limit, state.cells, 0, nowMs, charge, cost)) state = { number: ++made, cells: state.cells };
+      if (beganByCharge(limit, state.cells, 0, nowMs, charge, cost, units)) state = { number: ++made, cells: state.cells };
       keep(name, state);
       return units;
     },

@@ -118,7 +118,7 @@ export class Entry {
     // Held units that cost what was held change the state, but not what is used.
     if (units === 0 && charge.heldUntilMs === undefined) return 0;
     const { resetAfterMs } = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
-    const began = state.number === 0 || beganByCharge(limit, state.cells, 0, nowMs, charge, cost);
+    const began = state.number === 0 || beganByCharge(limit, state.cells, 0, nowMs, charge, cost, units);
     this.#keep(limit, state, nowMs + resetAfterMs, began);
     // A state without usage is no state: a later charge is not to have its number.
     if (state.cells.every((cell) => cell === 0)) this.#states.delete(limit.policy.stateKind);

@@ -200,7 +200,7 @@ export class TableStore implements MemoryStore {
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
-      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost)) this.#slots.beginState(page, slot);
+      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(page, slot);
       if (units < 0 && usedCells(page.cells, at, page.width) === 0) this.#table.delete(slot);
       else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
     }

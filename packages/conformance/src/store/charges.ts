@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { fixedWindow, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { fixedWindow, gcra, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import { type Suite, startMs } from "./world.js";
 
@@ -23,6 +23,15 @@ export function chargeCases(suite: Suite): void {
     await limiter.consume("key");
     assert.equal(await limiter.settle("key", decision, 5), 0);
   });
+
+  for (const policy of [...windows, tokenBucket(bucket), gcra({ limit: 10, window: "1m" })]) {
+    suite.it(`up to the largest debt, earlier charges are still refunded (${policy.stateKind})`, async (world) => {
+      const limiter = world.limiter(policy);
+      const before = await limiter.consume("key", { cost: 5 });
+      await limiter.charge("key", Number.MAX_SAFE_INTEGER);
+      assert.equal(await limiter.refund("key", before), 5);
+    });
+  }
 
   suite.it("charges from before a reset are not refunded after a later state was refunded in full", async (world) => {
     const limiter = world.limiter(perMinute);

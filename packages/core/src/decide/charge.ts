@@ -13,11 +13,19 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   return isSame(limit, cells, at, (begun) => algorithm.decide(limit, begun, 0, nowMs, made.cost, true));
 }
 
-/** For stores: the same for a charge that was just settled. One that costs more, or of held units, may begin a state. */
-export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, cost: number): boolean {
+/**
+ * For stores: the same for a charge that was just settled. One that costs more, or of held units, may begin a state.
+ * @param units what `settleIn` has returned.
+ */
+export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, cost: number, units: number): boolean {
   const isHeld = charge.heldUntilMs !== undefined;
   if (cost <= charge.cost && !isHeld) return false;
-  return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, isHeld ? nothingReserved : charge, cost, undefined));
+  let unitsOfNew = 0;
+  const begin = (begun: Cells): void => {
+    unitsOfNew = settleIn(limit, begun, 0, nowMs, isHeld ? nothingReserved : charge, cost, undefined);
+  };
+  // At the largest debt an older state has the same numbers, but had room for fewer units.
+  return isSame(limit, cells, at, begin) && (isHeld || unitsOfNew === units);
 }
 
 /** Whether a state is the same as one that begins on zeros. */

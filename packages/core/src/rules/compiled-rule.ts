@@ -333,7 +333,7 @@ export class CompiledRule<Req> implements Counted {
     if (known.length > 0) return known;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so the counts of a key are unknown here. Give the rule a policy and \`plans\`: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
+      `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy and \`plans\`: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
 }
