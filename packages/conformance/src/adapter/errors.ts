@@ -73,7 +73,7 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
     assert.deepEqual(app.errors, [fault]);
   });
 
-  for (const left of [1, 0]) {
+  for (const left of adapter.seesSending === true ? [1, 0] : []) {
     it(`a request that another part of the server answers while it is decided, ${left === 1 ? "and that passes, is refunded by that answer" : "and that is rejected, causes no error"}`, async (web) => {
       const reported: number[] = [];
       const [asked, decided] = [gate(), gate()];
@@ -99,7 +99,7 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
       assert.deepEqual([reported, (await app.peek("k")).remaining], [left === 1 ? [503] : [], left]);
       if (left === 1) return;
       assert.deepEqual(app.errors, []);
-      // Others do not see what was sent.
+      // Adapters of `Request` and `Response` make a response in any case.
       if (adapter.begins === true) assert.equal(limited, 0);
     });
   }
