@@ -1,5 +1,4 @@
 import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { keysOf } from "./table.js";
 
 /** A database of `Deno.openKv()`. */
 export interface KvDatabase {
@@ -75,7 +74,7 @@ export function denoKv(kv: KvDatabase): DatabaseDriver {
       }
       const nowMs = Date.now();
       const version = nowMs < fromMs || nowMs > untilMs ? undefined : await commit(operation);
-      if (version === undefined) return { ...(await load(keysOf(changes))), done: false };
+      if (version === undefined) return { ...(await load(changes.map(({ key }) => key))), done: false };
       const rows = changes.map(({ was = "", value }) => (value === undefined ? { version: was, value: "" } : { version, value }));
       return { done: true, nowMs, rows };
     },
