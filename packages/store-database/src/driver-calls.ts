@@ -1,4 +1,4 @@
-import { activeListener, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
+import { activeListener, msLeft, ServerClock, workEndsWithRequest } from "@floodgate/core/store";
 import type { DatabaseDriver, DecideAgain, Loaded, Promised, Swap, Swapped } from "./driver.js";
 import type { Step } from "./step.js";
 
@@ -27,7 +27,8 @@ export class DriverCalls {
   constructor(driver: DatabaseDriver) {
     const { swapMany } = driver;
     this.merges = swapMany !== undefined && driver.shardOf === undefined && !workEndsWithRequest;
-    const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> => this.#call(steps, () => driver.load(keys));
+    const load = (keys: readonly string[], steps: readonly Step[]): Promise<Loaded> =>
+      this.#call(steps, () => driver.load(keys, Date.now() + Math.max(...steps.map((step) => msLeft(step)))));
     const swap = ({ changes, valid, decideAgain }: Parameters<DriverCalls["swap"]>[0], steps: readonly Step[]): Promise<Swapped> =>
       this.#call(steps, () => driver.swap(changes, valid, decideAgain));
     if (swapMany === undefined || !this.merges) {

@@ -64,8 +64,8 @@ export interface Swap {
  * have been written: it rejects, and the store decides nothing.
  */
 export interface DatabaseDriver {
-  /** Reads rows. Rows that have ended may be among them. */
-  load(keys: readonly string[]): Promised<Loaded>;
+  /** Reads rows. Rows that have ended may be among them. `untilMs`: nobody waits for the answer longer, by `Date.now()`. */
+  load(keys: readonly string[], untilMs?: number): Promised<Loaded>;
   /**
    * Writes all changes if every row still has its version and the database's clock is in `valid`; else none. Answers the rows as they are
    * now, with their new versions. No two changes have the same key, and they are in the same order in every process: by key.

@@ -33,8 +33,6 @@ interface Call {
 
 /** Maximum number of calls in one transaction. */
 const maxCalls = 256;
-/** How long a read waits for the lock. */
-const readMs = 5000;
 /** The longest pause before the lock is tried again. */
 const longestPauseMs = 4;
 /** After another process had the lock: how long this one pauses between its transactions. */
@@ -110,7 +108,7 @@ export function sqlite(database: SqliteDatabase, options: TableOptions = {}): Da
 
   return {
     scope: database,
-    load: (keys) => read(() => rows.load(keys), Date.now() + readMs),
+    load: (keys, untilMs = Date.now()) => read(() => rows.load(keys), untilMs),
     swap(first, valid, decideAgain) {
       let changes = first;
       const again = decideAgain && ((loaded: Loaded) => (changes = decideAgain(loaded)));
