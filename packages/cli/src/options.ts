@@ -78,7 +78,7 @@ export function requiredOption(command: Command, flags: string, description: str
 
 /**
  * The name and the value of `--key user=42`.
- * @throws Failure if there is none. The text is not shown, because it may be a secret.
+ * @throws Failure if the text has no name. The error does not show the text, because the text may be a secret.
  */
 export function namedValue(option: string, text: string, separator: string, example: string): [name: string, value: string] {
   const at = text.indexOf(separator);
