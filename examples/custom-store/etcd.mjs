@@ -35,7 +35,7 @@ export function etcd(url) {
   const read = (keys) => keys.map((key) => ({ request_range: { key: base64(key) } }));
 
   return {
-    mostKeys: 60,
+    maxRows: 60,
 
     async load(keys) {
       const { responses } = await call("kv/txn", { success: read(keys) });

@@ -8,7 +8,7 @@ import { delayMs, type Reports, Share } from "./share/share.js";
 const defaultPrefix = "floodgate:dashboard";
 
 /** Seconds that a stream gets at most at once, after a pause. */
-const mostAtOnce = 10;
+const maxAtOnce = 10;
 
 /** The figures of this process; with a Redis, those of all processes that share it. */
 export class Figures {
@@ -58,7 +58,7 @@ export class Figures {
     const last = Math.floor((Date.now() - delayMs) / 1000) - 1;
     // After a long step back of the clock, streams go on with the newest second.
     const sent = this.#sent === undefined || this.#sent - last > longestStepBack ? last - 1 : this.#sent;
-    const first = Math.max(sent + 1, last - mostAtOnce);
+    const first = Math.max(sent + 1, last - maxAtOnce);
     this.#sent = Math.max(sent, last);
     return sumSeconds(first, last, reports);
   }

@@ -96,7 +96,7 @@ function replyOf(c: Context, { status, headers, body }: Reply): Response {
 }
 
 /** A client that has this many unread chunks reads too slowly. */
-const mostUnread = 60;
+const maxUnread = 60;
 
 function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8Array> {
   const { server } = (runtimeOf(c).incoming?.socket ?? {}) as { readonly server?: { readonly listening?: boolean } };
@@ -111,7 +111,7 @@ function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8
   else c.req.raw.signal.addEventListener("abort", close, { once: true });
   return new ReadableStream({
     start(controller) {
-      const isUnread = (): boolean => (controller.desiredSize ?? 0) < -mostUnread;
+      const isUnread = (): boolean => (controller.desiredSize ?? 0) < -maxUnread;
       start({
         write(text) {
           if (open) controller.enqueue(encoder.encode(text));

@@ -1,6 +1,6 @@
 import {
   forgeableClientIp,
-  mostHops,
+  maxHops,
   mountedPaths,
   nodeReaderOf,
   type PossiblePath,
@@ -20,7 +20,7 @@ export const koaReader: RequestReader<KoaContext> = {
   clientIp(ctx) {
     const { proxy, maxIpsCount } = ctx.app;
     // Koa counts with slice(-maxIpsCount), which takes 0.5 as 0: all addresses.
-    if (proxy && !(maxIpsCount >= 1 && maxIpsCount <= mostHops)) {
+    if (proxy && !(maxIpsCount >= 1 && maxIpsCount <= maxHops)) {
       const setting = maxIpsCount > 0 ? `with an \`app.maxIpsCount\` of ${maxIpsCount}` : "without `app.maxIpsCount`";
       throw forgeableClientIp(
         `Koa's \`app.proxy\` is true ${setting}`,

@@ -158,7 +158,7 @@ export interface ExplainHeaderOptions {
 }
 
 /** The most rules that a header names beside those that were checked. */
-const mostUnchecked = 20;
+const maxUnchecked = 20;
 
 /**
  * Answers callers whom `admits` lets in with the header `RateLimit-Explain`: what each rule said of the request, or why it was not checked.
@@ -186,8 +186,8 @@ export function explainHeader(admits: (request: any) => boolean, options: Explai
     });
     if (!rules.some((line) => line.rule === rule)) items.unshift(`${text(rule ?? "")};result=${result};decides`);
     const others = uncheckedRules(context).filter(({ name }) => name !== rule);
-    items.push(...others.slice(0, mostUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
-    if (others.length > mostUnchecked) items.push(`"";more=${others.length - mostUnchecked}`);
+    items.push(...others.slice(0, maxUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
+    if (others.length > maxUnchecked) items.push(`"";more=${others.length - maxUnchecked}`);
     context.extraHeader = { name: "RateLimit-Explain", value: items.join(", "), list: true };
   });
 }

@@ -42,13 +42,13 @@ describe("the message of a RulesError", () => {
 });
 
 describe("a text that would take long to parse", () => {
-  const mostBytes = 2 ** 20;
+  const maxBytes = 2 ** 20;
 
   it.each([
-    ["more than a megabyte", `#${"x".repeat(mostBytes)}`, /^a:1:1: The text has 1048577 bytes, above the maximum of 1048576/],
-    ["brackets", "[".repeat(mostBytes), /^a:1:1: Too many brackets/],
-    ["closing brackets", "]".repeat(mostBytes), /^a:1:1: Too many brackets/],
-    ["commas", `rules:\n  [ ${",\n".repeat(mostBytes / 3)}`, /^a:2:3: Too many brackets/],
+    ["more than a megabyte", `#${"x".repeat(maxBytes)}`, /^a:1:1: The text has 1048577 bytes, above the maximum of 1048576/],
+    ["brackets", "[".repeat(maxBytes), /^a:1:1: Too many brackets/],
+    ["closing brackets", "]".repeat(maxBytes), /^a:1:1: Too many brackets/],
+    ["commas", `rules:\n  [ ${",\n".repeat(maxBytes / 3)}`, /^a:2:3: Too many brackets/],
     ["a thousand levels of indentation", Array.from({ length: 1000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"), /nested/],
   ])("is refused: %s", (_, text, message) => {
     expect(errorOf(text, "a").message).toMatch(message);

@@ -38,7 +38,7 @@ export interface ClusterStoreOptions {
 }
 
 /** The most calls in a message, so that the server stays free for other workers. */
-const mostCalls = 256;
+const maxCalls = 256;
 
 /** The timeout of direct calls. Limiters and middlewares say their own. */
 const defaultTimeoutMs = 100;
@@ -193,8 +193,8 @@ class Connection {
   #send(): void {
     const steadyMs = performance.now();
     const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting, steadyMs) > 0);
-    const batch = live.slice(0, mostCalls);
-    this.#waiting = live.slice(mostCalls);
+    const batch = live.slice(0, maxCalls);
+    this.#waiting = live.slice(maxCalls);
     this.#inFlight = [];
     if (batch.length === 0) return;
     const limits: string[] = [];

@@ -45,7 +45,7 @@ export interface ServedStore {
 const namesServed = new Set<string>();
 
 /** The most limits that the server remembers by their text. A limit that it has forgotten is made again. */
-const mostLimits = 10_000;
+const maxLimits = 10_000;
 
 /**
  * Keeps the counts for all workers of this process, in memory. Call it in the primary before workers start:
@@ -98,7 +98,7 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
   const limitOf = (text: string): Limit => {
     const known = limits.get(text);
     if (known !== undefined) return known;
-    if (limits.size === mostLimits) limits.clear();
+    if (limits.size === maxLimits) limits.clear();
     const limit = readLimit(text);
     limits.set(text, limit);
     return limit;

@@ -20,7 +20,7 @@ export type KvKey = readonly (string | number)[];
 /** A value has at most 64 KiB, with what Deno adds. */
 const partLength = 65_000;
 /** An operation has at most 100 checks and 800 KiB: half of the checks leave each row 16 KiB. */
-const mostKeys = 50;
+const maxRows = 50;
 
 /** Later than this, Deno KV knows no time. */
 const longestLifeMs = 1e15;
@@ -58,7 +58,7 @@ export function denoKv(kv: KvDatabase): DatabaseDriver {
 
   return {
     scope: kv,
-    mostKeys,
+    maxRows,
     load,
     async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
       const operation = kv.atomic();

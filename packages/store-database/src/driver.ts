@@ -85,7 +85,7 @@ export interface DatabaseDriver {
    */
   readonly shardOf?: ((key: string) => string) | undefined;
   /** The most rows of one change, if there is a bound. Requests that share a limit go in several changes then. */
-  readonly mostKeys?: number | undefined;
+  readonly maxRows?: number | undefined;
   /** Where a request's I/O ends with its response: lets it go on until `work` is done. That of Workers. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */

@@ -167,7 +167,7 @@ export class SwapQueue implements StepOwner {
 
   #isFull({ steps, keys }: Batch, { keys: more }: Step): boolean {
     const added = more.filter((key) => !keys.has(key)).length;
-    return steps.length >= maxSteps || keys.size + added > (this.#driver.mostKeys ?? Number.POSITIVE_INFINITY);
+    return steps.length >= maxSteps || keys.size + added > (this.#driver.maxRows ?? Number.POSITIVE_INFINITY);
   }
 
   /** A batch ends with its last step: the database may never answer it. */

@@ -24,7 +24,7 @@ export interface Keyspace {
 }
 
 /** How many limits are found without a lookup: most requests pass the same few. */
-const mostRecent = 8;
+const maxRecent = 8;
 
 /** The keyspaces of a store. */
 export class Keyspaces {
@@ -51,7 +51,7 @@ export class Keyspaces {
     const found = this.#byLimit.get(limit) ?? this.#add(limit);
     limits[this.#oldest] = limit;
     this.#recent[this.#oldest] = found;
-    this.#oldest = (this.#oldest + 1) % mostRecent;
+    this.#oldest = (this.#oldest + 1) % maxRecent;
     return found;
   }
 

@@ -46,7 +46,7 @@ export interface MemoryStoreOptions {
 }
 
 /** The most keys that a Map of V8 holds however often keys come and go. Deleted keys fill up a Map of 2^24, which then throws. */
-const mostKeys = 2 ** 23;
+const largestMaxKeys = 2 ** 23;
 
 /**
  * A store in this process. It is synchronous, starts no timers and allocates no object per key.
@@ -59,10 +59,10 @@ const mostKeys = 2 ** 23;
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
   const maxKeys = options.maxKeys === undefined ? 100_000 : wholeNumber("memoryStore", "maxKeys", options.maxKeys, 1, 100_000);
-  if (maxKeys > mostKeys) {
+  if (maxKeys > largestMaxKeys) {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `memoryStore: \`maxKeys\` can be at most ${mostKeys} (2^23), but was ${maxKeys}. Write maxKeys: 1_000_000.`,
+      `memoryStore: \`maxKeys\` can be at most ${largestMaxKeys} (2^23), but was ${maxKeys}. Write maxKeys: 1_000_000.`,
     );
   }
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");

@@ -19,7 +19,7 @@ function countedLimit(policy: Policy): { limit: Limit; looks: () => number } {
 }
 
 /** The most reads that one fresh key causes on a full store. */
-function mostLooks(policy: Policy, maxKeys: number, cost: number): number {
+function maxLooks(policy: Policy, maxKeys: number, cost: number): number {
   let nowMs = 1_789_948_800_000;
   const store = memoryStore({ maxKeys, clock: () => nowMs });
   const { limit, looks } = countedLimit(policy);
@@ -44,7 +44,7 @@ describe("a fresh key on a full store", () => {
       ]) {
         for (const cost of new Set([1, Math.ceil(quota / 2), quota])) {
           // One decision, two keys in rotation, up to eight ended keys, eight open keys, and four and eight blocked keys.
-          for (const maxKeys of allRuns ? [10, 1000, 10_000] : [10, 2000]) expect(mostLooks(policy, maxKeys, cost)).toBeLessThanOrEqual(31);
+          for (const maxKeys of allRuns ? [10, 1000, 10_000] : [10, 2000]) expect(maxLooks(policy, maxKeys, cost)).toBeLessThanOrEqual(31);
         }
       }
     });

@@ -20,7 +20,7 @@ const classWidth = 1 / 255;
 /** A key that can pass is listed by its use of up to a quarter of its limit ago. */
 const slack = 1 / 4;
 /** How many evictions a full store may make before it has looked at every key again: 3 keys for each new key, one of which may be newer. */
-const mostUnseen = (maxKeys: number): number => Math.ceil(maxKeys / 2) + 4;
+const maxUnseen = (maxKeys: number): number => Math.ceil(maxKeys / 2) + 4;
 
 /** The plans of one name, smallest first. */
 type Rule = readonly [Limit, ...Limit[]];
@@ -171,7 +171,7 @@ class Model {
     expect(this.store.size).toBeLessThanOrEqual(this.#maxKeys);
     // Ended keys that are still there have ended not long ago.
     const entries = [...this.#entries.values()];
-    const recently = entries.filter(({ endedAt }) => endedAt !== undefined && this.store.evictions - endedAt <= mostUnseen(this.#maxKeys));
+    const recently = entries.filter(({ endedAt }) => endedAt !== undefined && this.store.evictions - endedAt <= maxUnseen(this.#maxKeys));
     const live = new Set([...this.#entries].filter(([, { endedAt }]) => endedAt === undefined).map(([id]) => id));
     for (const id of own) if (!evicted.includes(id)) live.add(id);
     expect(this.store.size - live.size).toBeLessThanOrEqual(recently.length);
@@ -188,7 +188,7 @@ class Model {
     const { rule, key, shares } = entry;
     const looks = rule.map((limit) => this.twin.peek(limit, key));
     const share = shareOf(looks[0] as Decision);
-    const first = shares.findIndex(({ evictions }) => this.store.evictions - evictions <= mostUnseen(this.#maxKeys));
+    const first = shares.findIndex(({ evictions }) => this.store.evictions - evictions <= maxUnseen(this.#maxKeys));
     const believed = shares.slice(Math.max((first < 0 ? shares.length : first) - 1, 0)).map((seen) => seen.share);
     const resetAtMs = this.nowMs + Math.max(...looks.map(({ resetAfterMs }) => resetAfterMs));
     return { ...entry, share, listedShare: Math.max(share, ...believed), resetAtMs };

@@ -13,11 +13,11 @@ export interface QueueOptions {
 }
 
 /** Rounds in flight at once: while Redis runs one, the next is written and the last is read. */
-const mostRounds = 2;
+const maxRounds = 2;
 /** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. A long queue takes larger rounds. */
-const mostChecks = 64;
+const maxChecks = 64;
 const longQueue = 256;
-const mostChecksOfLongQueue = 128;
+const maxChecksOfLongQueue = 128;
 /** How often to poll a client that is not ready, and how long to wait after TRYAGAIN. */
 const pollMs = 5;
 
@@ -82,7 +82,7 @@ export class CommandQueue implements Queue {
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
     if (this.#proving !== undefined) return 0;
-    return (this.#serverClock.isKnown && this.#client.keepsOrder ? mostRounds : 1) - this.#inFlight.length;
+    return (this.#serverClock.isKnown && this.#client.keepsOrder ? maxRounds : 1) - this.#inFlight.length;
   }
 
   /**
@@ -143,7 +143,7 @@ export class CommandQueue implements Queue {
 
   /** Takes the next round: an equal share of the queue for each round that may start, so that rounds overlap. */
   #next(): Step[] {
-    const most = Math.min(this.#checks > longQueue ? mostChecksOfLongQueue : mostChecks, Math.ceil(this.#checks / this.#room()));
+    const most = Math.min(this.#checks > longQueue ? maxChecksOfLongQueue : maxChecks, Math.ceil(this.#checks / this.#room()));
     let count = 0;
     let checks = 0;
     for (; count < this.#waiting.length; count++) {

@@ -15,9 +15,9 @@ export interface LeanRequest {
 }
 
 /** The most scripts: Redis keeps each of them. Requests under other policies take the general script. */
-const mostScripts = 200;
+const maxScripts = 200;
 /** The most limits of a request. A Lua function has room for some more. */
-const mostLimits = 6;
+const maxLimits = 6;
 
 /** The scripts of requests that travel alone: one for each policy, and one for each combination of policies. */
 export class LeanScripts {
@@ -41,7 +41,7 @@ export class LeanScripts {
   }
 
   #add(id: string, checks: readonly LeanCheck[], isWhole: boolean): Script | undefined {
-    if (this.#scripts.size === mostScripts || checks.length > mostLimits) return undefined;
+    if (this.#scripts.size === maxScripts || checks.length > maxLimits) return undefined;
     const limits = checks.map(({ known }) => known.lean as LeanLimit);
     const script = leanScript(limits, isWhole, this.#wantsState);
     this.#scripts.set(id, script);

@@ -23,11 +23,11 @@ export interface DecisionReply {
 export class MalformedReply extends Error {}
 
 /** The most entries of a log in a reply: the eight oldest and up to four others (see sliding-window-log.lua). */
-const mostEntries = 12;
+const maxEntries = 12;
 /** The most entries of an inspected log: its newest thousand too. */
-const mostInspected = mostEntries + 1000;
+const maxInspected = maxEntries + 1000;
 /** The most entries of held units, which an inspection reads whole. */
-const mostHeld = 10_000;
+const maxHeld = 10_000;
 
 /**
  * Reads the answers of a batch one after the other. lua/batch.lua describes the layout. Every field is checked, because a faulty proxy,
@@ -195,7 +195,7 @@ export class Reply {
     // Of units that are held: the time until they come back.
     const heldUntilMs = delayMs === 0 && waitMs > 0 ? this.nowMs + waitMs : undefined;
     // The state may belong to another plan with a longer span.
-    const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
+    const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, maxAheadMs);
     const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs });
     return {
       decision: made,
@@ -213,20 +213,20 @@ export class Reply {
   }
 
   #state({ limit, denied }: KnownLimit, isWhole: boolean): Cells | undefined {
-    if (isWhole) return this.#cells(limit, limit.policy.holdMs === undefined ? mostInspected : mostHeld);
-    if (denied !== undefined) return this.#cells(limit, mostEntries);
+    if (isWhole) return this.#cells(limit, limit.policy.holdMs === undefined ? maxInspected : maxHeld);
+    if (denied !== undefined) return this.#cells(limit, maxEntries);
     this.turn("the size of a state", 0, 0);
     return undefined;
   }
 
-  #cells({ policy, algorithm }: Limit, mostEntries: number): Cells {
+  #cells({ policy, algorithm }: Limit, maxEntries: number): Cells {
     // A list's own numbers, and the place of its length among them.
     const isLog = policy.algorithm === "sliding-window-log";
     const isList = isLog || policy.holdMs !== undefined;
     const isHeld = policy.holdMs !== undefined && policy.algorithm !== "concurrency";
     const [head, place] = isLog ? [3, 2] : [2, 0];
     const most = isList
-      ? head + 2 * mostEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * mostInspected : 0)
+      ? head + 2 * maxEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * maxInspected : 0)
       : algorithm.size(policy, noState, 0);
     const count = this.turn("the size of a state", isList ? head : most, most);
     const cells = new Float64Array(count);
@@ -239,7 +239,7 @@ export class Reply {
 }
 
 const largest = Number.MAX_SAFE_INTEGER;
-const mostAheadMs = 2 ** 52;
+const maxAheadMs = 2 ** 52;
 /** The range of Redis integers. */
 const widest = 2 ** 63;
 

@@ -10,7 +10,7 @@ import type { Sample } from "./soak/child.js";
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
 
 /** The allowed growth of the heap, above the noise of garbage collection. Fallbacks keep the usage of up to 100,000 keys, and grow until then. */
-const mostGrowthBytes = 20e6;
+const maxGrowthBytes = 20e6;
 
 it(`mixed traffic of ${minutes} minutes leaks no memory, listeners, timers, keys or requests`, {
   timeout: (minutes + 2) * 60_000,
@@ -42,7 +42,7 @@ function leftBehind({ samples, keysLeft }: SoakReport): string[] {
   if (first === undefined || last === undefined) return ["no round was finished"];
   const grownBytes = heapGrowth(samples);
   return [
-    ...(grownBytes < mostGrowthBytes ? [] : [`the heap has grown by ${(grownBytes / 1e6).toFixed(1)} MB`]),
+    ...(grownBytes < maxGrowthBytes ? [] : [`the heap has grown by ${(grownBytes / 1e6).toFixed(1)} MB`]),
     ...(last.listeners === first.listeners ? [] : [`there were ${first.listeners} listeners, and now are ${last.listeners}`]),
     ...(last.timers === 0 ? [] : [`${last.timers} timers are left`]),
     ...(last.lost === 0 ? [] : [`${last.lost} requests were never answered`]),

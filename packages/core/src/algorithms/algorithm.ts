@@ -336,4 +336,4 @@ export interface HeldUnits {
 export const emptyView: EmptyView = Object.freeze({ kind: "empty" });
 
 /** The most times in a `LogView`. */
-export const mostLoggedTimes = 1000;
+export const maxLoggedTimes = 1000;

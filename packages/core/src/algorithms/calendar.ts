@@ -9,7 +9,7 @@ export type Weekday = (typeof weekdays)[number];
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** Above the offset of any zone from UTC. */
-const mostOffsetMs = 16 * hourMs;
+const maxOffsetMs = 16 * hourMs;
 
 /** What the clocks of a zone show, in milliseconds, as if they showed UTC. */
 type WallClock = (ms: number) => number;
@@ -92,7 +92,7 @@ function wallClockOf(timeZone: string): WallClock {
 
 /** The first instant at which the clocks show this time or a later one. */
 function firstAt(wall: WallClock, wallMs: number): number {
-  let fromMs = wallMs - mostOffsetMs;
+  let fromMs = wallMs - maxOffsetMs;
   for (;;) {
     const expectedMs = wallMs - offsetAt(wall, fromMs);
     const changeMs = changeBefore(wall, fromMs, expectedMs) ?? expectedMs;

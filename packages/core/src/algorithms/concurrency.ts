@@ -21,7 +21,7 @@ import {
   HEAD,
   heldCells,
   hold,
-  mostHeld,
+  maxHeld,
   release,
   unitsFrom,
   viewOfHeld,
@@ -51,8 +51,7 @@ export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   const where = "concurrency";
   checkOptions(where, options, ["limit", "hold"], `${where}({ limit: 10, hold: "30s" })`);
   const limit = quotaNumber(where, "limit", options.limit, 10);
-  if (limit > mostHeld)
-    throw wrongOption(where, "limit", `at most ${mostHeld}, because each request in flight is kept`, limit, "limit: 100");
+  if (limit > maxHeld) throw wrongOption(where, "limit", `at most ${maxHeld}, because each request in flight is kept`, limit, "limit: 100");
   const holdMs = durationOption(where, "hold", options.hold);
   return Object.freeze({ algorithm: where, limit, holdMs, quota: limit, spanMs: holdMs, stateKind: `${where} ${holdMs}` });
 }

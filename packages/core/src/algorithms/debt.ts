@@ -5,7 +5,7 @@ export const deepest: number = 2 ** 52;
 export const longestDebtMs = 315_360_000_000;
 
 /** The most parts that a bucket of `quota` units, of `parts` each, may lack if `amount` units arrive every `everyMs`. */
-export function mostMissing(quota: number, amount: number, everyMs: number, parts = 1): number {
+export function maxMissing(quota: number, amount: number, everyMs: number, parts = 1): number {
   return Math.min((quota + Math.max(quota, Math.floor(longestDebtMs / everyMs) * amount)) * parts, deepest);
 }
 

@@ -1,5 +1,5 @@
 import { calendarUnits, weekdays } from "./calendar.js";
-import { mostHeld } from "./held-units.js";
+import { maxHeld } from "./held-units.js";
 import type { Algorithms } from "./registry.js";
 
 /** Describes one option of a policy, for rules files, their schema and the docs. */
@@ -148,7 +148,7 @@ export const descriptions: {
   concurrency: {
     description: "The number of requests in flight. A slot is given back when its request ends.",
     options: {
-      limit: { ...limitOption, example: "10", description: `The most requests at once, up to ${mostHeld}. 0 rejects every request.` },
+      limit: { ...limitOption, example: "10", description: `The most requests at once, up to ${maxHeld}. 0 rejects every request.` },
       hold: {
         type: "duration",
         example: "30s",

@@ -10,7 +10,7 @@ const HELD = heldCells.indexOf("held");
 export const HEAD: number = heldCells.length;
 
 /** The most entries of a list, and the highest limit of `concurrency`. */
-export const mostHeld = 10_000;
+export const maxHeld = 10_000;
 
 export function countOf(cells: Cells, at: number): number {
   return cells[at + COUNT] as number;

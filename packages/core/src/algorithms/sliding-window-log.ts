@@ -6,7 +6,7 @@ import {
   type Cells,
   emptyView,
   type LoggedUnits,
-  mostLoggedTimes,
+  maxLoggedTimes,
   type PolicyBase,
   register,
 } from "./algorithm.js";
@@ -68,7 +68,7 @@ const ENTRIES = layout.indexOf("entries");
  * The most entries that a settlement changes. A charge with more entries after it is too far back to change: then a refund gives back the
  * oldest units that count, which leave first, and a debt counts from the newest entry on. So the log never counts less than the exact one.
  */
-const mostChanged = 250;
+const maxChanged = 250;
 
 /** The first entry from `from` on whose number in `column` (0: time, 1: units) is above `bound`; `to` if none is. */
 function firstAbove(cells: Cells, entries: number, from: number, to: number, column: number, bound: number): number {
@@ -164,7 +164,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (change === 0) return 0;
     // Debts do not accumulate in the numbers: before they get too large, they restart at the first unit that counts.
     const restarts = total + change > deepest;
-    if (to - entry > mostChanged && !restarts) {
+    if (to - entry > maxChanged && !restarts) {
       if (change < 0) dropOldest(cells, at, firstAbove(cells, entries, from, to, 0, leftMs), -change);
       else (cells[entries + 2 * to - 1] as number) += change;
       return change;
@@ -189,7 +189,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, Math.max(nowMs, newest) - windowMs);
     if (from === to) return emptyView;
     const units: LoggedUnits[] = [];
-    for (let i = Math.max(from, to - mostLoggedTimes); i < to; i++) {
+    for (let i = Math.max(from, to - maxLoggedTimes); i < to; i++) {
       units.push({ atMs: cells[entries + 2 * i] as number, units: totalBefore(cells, at, i + 1) - totalBefore(cells, at, i) });
     }
     return { kind: "log", windowMs, limit, units, total: totalBefore(cells, at, to) - totalBefore(cells, at, from) };

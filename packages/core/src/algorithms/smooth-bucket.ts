@@ -1,5 +1,5 @@
 import { type Algorithm, type Cells, checkExact, emptyView, type PolicyBase } from "./algorithm.js";
-import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
+import { changeOf, given, longestDebtMs, maxMissing } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 
 /**
@@ -152,7 +152,7 @@ export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, ch
   // What flows until now comes before the debt. Otherwise a faster plan could pay the debt with what a full bucket lost.
   const gained = nowMs > time ? rescale((nowMs - time) * plan.flow, plan.unit, unit) : 0;
   const missing = Math.max(missingIn(plan, cells, at) - gained, 0);
-  const most = mostMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unit);
+  const most = maxMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unit);
   const units = Math.max(Math.min(change, Math.floor((most - missing) / unit)), 0);
   if (units === 0) return 0;
   const charged = missing + units * unit;

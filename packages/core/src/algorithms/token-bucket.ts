@@ -1,7 +1,7 @@
 import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase, register } from "./algorithm.js";
-import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
+import { changeOf, given, longestDebtMs, maxMissing } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
 
@@ -138,7 +138,7 @@ const intervalBucket: Algorithm<TokenBucketPolicy> = {
       const count = refills(policy, cells, at, nowMs);
       const tokens = Math.min((cells[at + TOKENS] as number) + count * refill, cells[at + CAPACITY] as number);
       const missing = (cells[at + CAPACITY] as number) - tokens;
-      const room = mostMissing(cells[at + CAPACITY] as number, cells[at + REFILL] as number, everyMs) - missing;
+      const room = maxMissing(cells[at + CAPACITY] as number, cells[at + REFILL] as number, everyMs) - missing;
       const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
       if (units === 0) return 0;
       cells[at + TOKENS] = tokens - units;

@@ -9,7 +9,7 @@ import {
   HEAD,
   heldCells,
   hold,
-  mostHeld,
+  maxHeld,
   release,
   unitsBefore,
   unitsFrom,
@@ -70,7 +70,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       let first = atMs === undefined ? count : endedAt(cells, at, atMs);
       let held = unitsFrom(cells, at, first);
       let seen = inner.decide(limit, cells, behind(cells, at), nowMs, held + cost, false);
-      const isFull = forMs > 0 && count - first >= mostHeld;
+      const isFull = forMs > 0 && count - first >= maxHeld;
       const allowed = seen.allowed && !isFull;
       let heldUntilMs: number | undefined;
       if (allowed && commit) {

@@ -12,7 +12,7 @@ const faultsInARow = 5;
 const row = 2 ** faultsInARow - 1;
 
 /** or after this many failures among the last calls. */
-const mostFaults = 10;
+const maxFaults = 10;
 const lastCalls = 2 ** 20 - 1;
 
 /** The pause before a probe. It varies by a quarter, so that many processes do not probe at the same moment. */
@@ -93,7 +93,7 @@ export class Breaker implements Circuit {
   failed(period: number, error?: unknown): void {
     if (period !== this.#period) return;
     this.#outcomes = ((this.#outcomes << 1) | 1) & lastCalls;
-    if (this.#state === "closed" && (this.#outcomes & row) !== row && bits(this.#outcomes) < mostFaults) return;
+    if (this.#state === "closed" && (this.#outcomes & row) !== row && bits(this.#outcomes) < maxFaults) return;
     this.#probeAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
     this.#become("open", error);
   }
@@ -166,7 +166,7 @@ export class OutageReport {
 type Keyed = Pick<Check, "key">;
 
 /** If there are more parts, those that work are forgotten: the servers of a Cluster may change their addresses for ever. */
-const mostParts = 100;
+const maxParts = 100;
 
 /** A part that nobody has asked for so long, although it may be probed, has left the store: a Cluster has replaced the server. */
 const leftAfterMs = 60_000;
@@ -201,7 +201,7 @@ export class Breakers {
 
   #ofPart(part: string): Breaker {
     return getOrMake(this.#parts, part, () => {
-      if (this.#parts.size >= mostParts) this.#forget(({ isIdle }) => isIdle);
+      if (this.#parts.size >= maxParts) this.#forget(({ isIdle }) => isIdle);
       return new Breaker(part, this.#report);
     });
   }

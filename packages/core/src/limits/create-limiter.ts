@@ -93,11 +93,11 @@ export const openLimiters: WeakList<Limiter> = new WeakList();
 const ipv6Prefix = 56;
 
 /** How many keys a limiter looks at for addresses: a mistake shows early. */
-const mostLooks = 1000;
+const maxLooks = 1000;
 
 /** The text of a limiter's keys. Warns once if keys are IPv6 addresses. */
 function keyTextOf(name: string, onEvent: EventListener | undefined): (key: LimiterKey) => string {
-  let looksLeft = mostLooks;
+  let looksLeft = maxLooks;
   return (key) => {
     if (looksLeft > 0) {
       looksLeft--;

@@ -114,7 +114,7 @@ export interface Limiter<M extends Mode = Mode> {
 }
 
 /** How many times of `consume`'s `hold` a limiter remembers. */
-const mostHoldTimes = 100;
+const maxHoldTimes = 100;
 
 export interface ConsumeOptions {
   cost?: number;
@@ -224,7 +224,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
       throw invalidOption(`${where}: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, ["hold"]);
     }
     const known = this.#byHold.get(holdMs) ?? Object.freeze({ ...this.limit, holdMs });
-    if (this.#byHold.size < mostHoldTimes) this.#byHold.set(holdMs, known);
+    if (this.#byHold.size < maxHoldTimes) this.#byHold.set(holdMs, known);
     return known;
   }
 

@@ -14,9 +14,9 @@ import { warnOnce } from "../support/warn.js";
 declare const queueMicrotask: (run: () => void) => void;
 
 /** Mistakes of set-up show in an app's first requests. */
-const mostRequests = 1000;
+const maxRequests = 1000;
 /** For how many requests a middleware keeps its checks, if another one asks. */
-const mostKept = 100;
+const maxKept = 100;
 
 /** By middleware. */
 // biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
@@ -39,11 +39,11 @@ export class SetupObserver<Req> {
   readonly #attach: (observer: SetupObserver<Req> | undefined) => void;
   /** `"new"` until the end of the run of the event loop that made the middleware. If a request comes in that run: its app's, until the next. */
   #madePerRequest: MadePerRequest | "new" | undefined;
-  #requestsLeft = mostRequests;
+  #requestsLeft = maxRequests;
   /** The number of requests whose checks are still to be kept. */
   #keepsLeft = 0;
   readonly #kept = new WeakMap<Seen, readonly Check[]>();
-  #comparesLeft = mostRequests;
+  #comparesLeft = maxRequests;
 
   /**
    * @param checksProxy whether to look at the framework's proxy setting: without the option `clientIp`.
@@ -127,7 +127,7 @@ export class SetupObserver<Req> {
     if (!context.rules.some((rule) => rule.name === name)) return false;
     const kept = this.#kept.get(context);
     if (kept === undefined) {
-      this.#keepsLeft = mostKept;
+      this.#keepsLeft = maxKept;
       this.#attach(this);
     }
     return kept?.some((check) => check.limit.name === name && check.key === key) === true;

@@ -3,7 +3,7 @@ import { formatIp, type IpAddress } from "../support/ip.js";
 import { checkOptions, isHeaderName, wholeNumber } from "../support/options.js";
 import { andThen, type Promised } from "../support/promises.js";
 import type { RequestReader } from "./request-reader.js";
-import { addressBetween, commaBefore, mostHops, singleAddress, TrustedProxies } from "./trusted-proxies.js";
+import { addressBetween, commaBefore, maxHops, singleAddress, TrustedProxies } from "./trusted-proxies.js";
 
 /** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */
 export type ClientIpOption<Req> =
@@ -105,9 +105,9 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
 
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
-  if (hops <= mostHops) return hops;
+  if (hops <= maxHops) return hops;
   const example = "how many proxies of yours stand in front of this server: trustedHops: 1";
-  throw wrongOption(`${where}: \`clientIp\``, "trustedHops", `at most ${mostHops}`, hops, example, []);
+  throw wrongOption(`${where}: \`clientIp\``, "trustedHops", `at most ${maxHops}`, hops, example, []);
 }
 
 function trustedProxiesOf(where: string, value: unknown): TrustedProxies {

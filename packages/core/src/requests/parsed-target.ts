@@ -66,7 +66,7 @@ export function mountedPaths(sentTarget: string, path: string, inner: string | u
 const urlInPath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
 
 /** Of a path with more schemes nothing is known from the next one on. */
-const mostSchemes = 4;
+const maxSchemes = 4;
 
 /**
  * Other possible paths, if a mount path may end in a slash. Such a mount takes the slash too, and what is left is parsed as a URL: of `x:/login`
@@ -81,7 +81,7 @@ export function reparsedPaths(path: string, hasSlashMount: boolean): PossiblePat
   for (const { 0: scheme, 1: slashes, 2: host, index } of path.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
     if (host !== "" && slashes === undefined && !hasSlashMount) continue;
     const before = path.slice(0, index);
-    if (possible.length >= mostSchemes) {
+    if (possible.length >= maxSchemes) {
       possible.push({ path: before, unknown: "after" });
       break;
     }

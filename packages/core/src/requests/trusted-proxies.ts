@@ -42,7 +42,7 @@ export class TrustedProxies {
     if (isQuad(list)) return list;
     let good: IpAddress | undefined;
     let end = list.length;
-    for (let hop = 0; hop < mostHops && end >= 0; hop++) {
+    for (let hop = 0; hop < maxHops && end >= 0; hop++) {
       const comma = commaBefore(list, end);
       const address = addressBetween(list, comma, end);
       if (address === undefined) break;
@@ -127,7 +127,7 @@ const nobody = spansOf([
 ]);
 
 /** The maximum length of a chain of proxies. */
-export const mostHops = 64;
+export const maxHops = 64;
 
 /** Whether ranges together contain all IPv4 clients or all IPv6 clients. Invalid ranges are ignored. */
 export function containEveryAddress(ranges: readonly string[]): boolean {
@@ -162,7 +162,7 @@ export function trustsEveryAddress(setting: object, trusts: (address: string, ho
   let trustsAll = known.get(setting);
   if (trustsAll === undefined) {
     try {
-      trustsAll = [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, mostHops))));
+      trustsAll = [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, maxHops))));
     } catch {
       trustsAll = false;
     }

@@ -15,11 +15,11 @@ export function checkOptions(where: string, options: unknown, known: readonly st
 }
 
 /** The most options that one error lists. Users who migrate from another library rename several. */
-const mostUnknown = 12;
+const maxUnknown = 12;
 
 function unknownOptions(where: string, options: Readonly<Record<string, unknown>>, unknown: string[], known: readonly string[]): string {
   const byAdvice = new Map<string, string[]>();
-  for (const word of unknown.slice(0, mostUnknown)) {
+  for (const word of unknown.slice(0, maxUnknown)) {
     const near = nearest(word, known);
     const usual = `${near === undefined ? "" : `Did you mean \`${near}\`? `}The options are ${known.join(", ")}.`;
     const advice = foreignAdvice(word, options, known) ?? usual;

@@ -46,7 +46,7 @@ function readBody(request: IncomingMessage, most: number): Promise<Body | undefi
 }
 
 /** A client that reads too slowly is cut off at this many bytes. Its browser connects again. */
-const mostUnread = 1_000_000;
+const maxUnread = 1_000_000;
 
 /** Whether the client has left, for example while `authorize` was asked: then no `close` comes any more. */
 function hasGone(request: IncomingMessage, output: Output): boolean {
@@ -83,7 +83,7 @@ function sinkOf(request: IncomingMessage, output: Output): Sink {
     },
     end() {
       // What such a client has not read would stay in memory until it leaves.
-      if (output.writableLength > mostUnread) output.destroy();
+      if (output.writableLength > maxUnread) output.destroy();
       else output.end();
     },
     onClose(closed) {
@@ -91,7 +91,7 @@ function sinkOf(request: IncomingMessage, output: Output): Sink {
       else output.once("close", closed);
     },
     get isStale() {
-      return output.writableLength > mostUnread || server?.listening === false;
+      return output.writableLength > maxUnread || server?.listening === false;
     },
   };
 }

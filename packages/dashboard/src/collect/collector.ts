@@ -22,14 +22,14 @@ import { RuleCounts } from "./rule-counts.js";
 import { ruleKey } from "./sketch.js";
 
 /** Rules with counts of their own. A rule takes up to 7.5 kB of history for each result that occurs. */
-export const mostRules = 200;
+export const maxRules = 200;
 export const otherRules = "(other rules)";
 
 /** In seconds. A clock that steps back further was wrong before, or is now: all history begins again. */
 export const longestStepBack = 60;
 
 /** How many ended seconds wait for `takeEnded`. */
-const mostEnded = 60;
+const maxEnded = 60;
 
 export interface EndedSecond {
   readonly second: number;
@@ -120,7 +120,7 @@ export class Collector {
     return this.#all().map((rule) => rule.totals());
   }
 
-  /** @param extra how many older steps there are before the range; at most `mostExtra`. */
+  /** @param extra how many older steps there are before the range; at most `maxExtra`. */
   history(range: Range, extra = 0): History {
     const nowMs = this.moveToNow();
     const { stepMs } = ranges[range];
@@ -149,7 +149,7 @@ export class Collector {
   }
 
   #rule(name: string): RuleCounts {
-    const counted = this.#rules.size < mostRules || this.#rules.has(name) ? name : otherRules;
+    const counted = this.#rules.size < maxRules || this.#rules.has(name) ? name : otherRules;
     return getOrMake(this.#rules, counted, () => new RuleCounts(counted));
   }
 
@@ -171,8 +171,8 @@ export class Collector {
       return ended === undefined ? [] : [{ rule: rule.rule, counts: ended }];
     });
     this.#ended.push({ second, counts });
-    for (let quiet = Math.max(second + 1, next - mostEnded); quiet < next; quiet++) this.#ended.push({ second: quiet, counts: [] });
-    if (this.#ended.length > mostEnded) this.#ended = this.#ended.slice(-mostEnded);
+    for (let quiet = Math.max(second + 1, next - maxEnded); quiet < next; quiet++) this.#ended.push({ second: quiet, counts: [] });
+    if (this.#ended.length > maxEnded) this.#ended = this.#ended.slice(-maxEnded);
     this.#second = next;
     this.requests.moveTo(next * 1000);
     this.rejections.moveTo(next * 1000);

@@ -8,10 +8,10 @@ import { StoreCounts } from "./latencies.js";
 import type { StoreReport } from "./report.js";
 
 /** New rules that are looked up between two refreshes. A look-up reads all limits, and an app may make a limiter for each user. */
-const mostLookUps = 10;
+const maxLookUps = 10;
 
 /** Limits, stores and sources that are listed. An app that makes them of user input has any number. */
-export const mostListed = 500;
+export const maxListed = 500;
 
 /** The limits, stores and sources that exist in this process, and what was counted of each store. */
 export class InUse {
@@ -23,7 +23,7 @@ export class InUse {
   /** Counts what no store that is in use can have done. */
   readonly #unknown = new StoreCounts();
   readonly #read: () => Inventory;
-  #lookUpsLeft = mostLookUps;
+  #lookUpsLeft = maxLookUps;
 
   constructor(read: () => Inventory = inventory) {
     this.#read = read;
@@ -32,7 +32,7 @@ export class InUse {
 
   /** Reads again what exists. Called once a second. */
   refresh(): void {
-    this.#lookUpsLeft = mostLookUps;
+    this.#lookUpsLeft = maxLookUps;
     this.#look();
   }
 
@@ -80,7 +80,7 @@ export class InUse {
     for (const { name, limiter } of listed(this.limits)) {
       getOrMake(rulesOf, scopeOf(limiter.store), () => new Set()).add(name);
     }
-    return this.#inventory.stores.slice(0, mostListed).map(({ store, size, breaker }) => {
+    return this.#inventory.stores.slice(0, maxListed).map(({ store, size, breaker }) => {
       const scope = scopeOf(store);
       const counts = this.#countsAt(scope);
       const rules = [...(rulesOf.get(scope) ?? [])];
@@ -101,7 +101,7 @@ export class InUse {
 
   sources(): SourceInfo[] {
     const ids = this.#sourceIds();
-    return this.#inventory.sources.slice(0, mostListed).map((source) => {
+    return this.#inventory.sources.slice(0, maxListed).map((source) => {
       const { name = "rules", version, refused } = source;
       return {
         id: ids.get(source) as string,
@@ -134,7 +134,7 @@ export function listed(limits: readonly InventoryLimit[]): InventoryLimit[] {
   const known = new Map<string, Set<object>>();
   const distinct: InventoryLimit[] = [];
   for (const limit of limits) {
-    if (distinct.length === mostListed) break;
+    if (distinct.length === maxListed) break;
     const scope = scopeOf(limit.limiter.store);
     const scopes = getOrMake(known, limit.name, () => new Set());
     if (!scopes.has(scope)) distinct.push(limit);

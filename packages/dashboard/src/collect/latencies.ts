@@ -69,7 +69,7 @@ function bucketOf(ms: number): number {
 }
 
 /** Codes come from errors of any kind, so the number of different ones is capped. */
-const mostCodes = 50;
+const maxCodes = 50;
 
 /** What happened in one store since the process counts. */
 export class StoreCounts {
@@ -78,7 +78,7 @@ export class StoreCounts {
   evictions = 0;
 
   fail(code: string): void {
-    const known = this.#errors.has(code) || this.#errors.size < mostCodes ? code : "other";
+    const known = this.#errors.has(code) || this.#errors.size < maxCodes ? code : "other";
     this.#errors.set(known, (this.#errors.get(known) ?? 0) + 1);
   }
 

@@ -43,7 +43,7 @@ export const ranges: Readonly<Record<Range, { readonly stepMs: number; readonly 
 };
 
 /** Steps that are kept before each range, for readers in other processes, which read late. */
-export const mostExtra = 6;
+export const maxExtra = 6;
 
 export const rangeNames = Object.keys(ranges) as Range[];
 

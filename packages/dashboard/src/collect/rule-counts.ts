@@ -1,5 +1,5 @@
 import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, results } from "../contract.js";
-import { mostExtra, Ring, rangeNames, ranges } from "./ring.js";
+import { maxExtra, Ring, rangeNames, ranges } from "./ring.js";
 
 type Rings = Readonly<Record<Range, Ring>>;
 
@@ -89,7 +89,7 @@ export class RuleCounts {
 }
 
 function ringOf(range: Range): Ring {
-  return new Ring(ranges[range].points + mostExtra);
+  return new Ring(ranges[range].points + maxExtra);
 }
 
 export function addCounts(a: Counts, b: Counts): Counts {

@@ -27,7 +27,7 @@ function hostName(): string {
 const afterMs = 10;
 
 /** Seconds that a report remembers. Dashboards of other processes read them a few seconds late. */
-const mostRecent = 15;
+const maxRecent = 15;
 
 /** Watches this process: counts its events, and tells dashboards when a second has ended. */
 export class Watch {
@@ -58,7 +58,7 @@ export class Watch {
     this.inUse.refresh();
     const ended = this.collector.takeEnded();
     if (ended.length === 0) return;
-    this.#recent = [...this.#recent, ...ended].slice(-mostRecent);
+    this.#recent = [...this.#recent, ...ended].slice(-maxRecent);
     for (const listener of this.#listeners) listener(ended);
   }
 

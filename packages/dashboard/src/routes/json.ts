@@ -19,7 +19,7 @@ export class Refusal extends Error {
 }
 
 /** A key has at most a few hundred characters. */
-const mostBytes = 16_384;
+const maxBytes = 16_384;
 
 /** The JSON object in the body of a POST. */
 export type JsonBody = Record<string, unknown>;
@@ -40,8 +40,8 @@ export async function bodyOf(view: View): Promise<JsonBody> {
   if (!/^application\/json\s*(?:;|$)/i.test(view.header("content-type") ?? "")) {
     throw new Refusal(415, "invalid", "The body must be JSON, with Content-Type: application/json.");
   }
-  if (Number(view.header("content-length") ?? 0) > mostBytes) throw tooLarge();
-  const body = await view.body(mostBytes);
+  if (Number(view.header("content-length") ?? 0) > maxBytes) throw tooLarge();
+  const body = await view.body(maxBytes);
   if (body === undefined) throw tooLarge();
   const value = "parsed" in body ? body.parsed : parse(body.text);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonBody;
@@ -64,5 +64,5 @@ function parse(text: string): unknown {
 }
 
 function tooLarge(): Refusal {
-  return new Refusal(413, "too-large", `The body has more than ${mostBytes} bytes.`);
+  return new Refusal(413, "too-large", `The body has more than ${maxBytes} bytes.`);
 }

@@ -36,36 +36,36 @@ interface KeyQueryParts {
   readonly rule: string | undefined;
 }
 
-const mostParts = 8;
+const maxParts = 8;
 
 /** @throws Refusal */
 export function keyQuery({ key, id, rule }: JsonBody): KeyQueryParts {
   if ((key === undefined) === (id === undefined)) throw invalidBody("give either `key` or `id`");
   if (key !== undefined && !isText(key) && !isTuple(key))
-    throw invalidBody(`\`key\` must be a text, or a list of at most ${mostParts} texts`);
+    throw invalidBody(`\`key\` must be a text, or a list of at most ${maxParts} texts`);
   if (id !== undefined && !isText(id)) throw invalidBody("`id` must be a text");
   if (rule !== undefined && !isText(rule)) throw invalidBody("`rule` must be a rule's name");
   return { key: key as KeyQueryParts["key"], id: id as string | undefined, rule: rule as string | undefined };
 }
 
-const mostMs = 366 * 86_400_000;
+const maxMs = 366 * 86_400_000;
 
 /** @throws Refusal */
 export function blockMs({ forMs }: JsonBody): number {
-  if (typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 1000 && forMs <= mostMs) return forMs;
-  throw invalidBody(`\`forMs\` must be a whole number from 1000 to ${mostMs}`);
+  if (typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 1000 && forMs <= maxMs) return forMs;
+  throw invalidBody(`\`forMs\` must be a whole number from 1000 to ${maxMs}`);
 }
 
 /** @throws Refusal */
 export function granted({ plan, untilMs }: JsonBody): { readonly plan: string; readonly untilMs: number } {
   if (!isText(plan)) throw invalidBody("`plan` must be the name of a plan");
   const leftMs = typeof untilMs === "number" && Number.isSafeInteger(untilMs) ? untilMs - Date.now() : 0;
-  if (leftMs > 0 && leftMs <= 10 * mostMs) return { plan, untilMs: untilMs as number };
+  if (leftMs > 0 && leftMs <= 10 * maxMs) return { plan, untilMs: untilMs as number };
   throw invalidBody("`untilMs` must be an instant in the next ten years, in milliseconds since the epoch");
 }
 
 function isTuple(value: unknown): value is string[] {
-  return Array.isArray(value) && value.length > 0 && value.length <= mostParts && value.every(isText);
+  return Array.isArray(value) && value.length > 0 && value.length <= maxParts && value.every(isText);
 }
 
 /** How keys are shown, and the ids that stand for them. */

@@ -4,7 +4,7 @@ import { headersFor } from "../safety/headers.js";
 import { Refusal } from "./json.js";
 import type { Reply, Sink } from "./view.js";
 
-const mostStreams = 32;
+const maxStreams = 32;
 
 /** A stream ends after this time. The browser connects again, and `authorize` is asked again. */
 const longestMs = 10 * 60_000;
@@ -34,12 +34,12 @@ export class Live {
    * @throws Refusal if too many are open.
    */
   open(): Reply {
-    if (this.#streams.size >= mostStreams) {
-      throw new Refusal(429, "too-many-streams", `${mostStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
+    if (this.#streams.size >= maxStreams) {
+      throw new Refusal(429, "too-many-streams", `${maxStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
     }
     const body = (sink: Sink): void => {
       // Others have opened since the answer was made.
-      if (this.#streams.size >= mostStreams) {
+      if (this.#streams.size >= maxStreams) {
         sink.end();
         return;
       }

@@ -18,7 +18,7 @@ import {
 } from "../contract.js";
 import type { KeyNames } from "./key-text.js";
 
-const mostTop = 20;
+const maxTop = 20;
 
 export interface OverviewParts {
   readonly title: string;
@@ -93,7 +93,7 @@ function mergedKeys(reports: readonly Report[], list: KeyList): KeyReport {
 
 function topOf(reports: readonly Report[], list: KeyList, names: KeyNames, nowMs: number): TopList {
   const { sinceMs, summary } = mergedKeys(reports, list);
-  const keys = summary.keys.slice(0, mostTop).map(({ rule, key, count, error, blocked }) => {
+  const keys = summary.keys.slice(0, maxTop).map(({ rule, key, count, error, blocked }) => {
     const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
     return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
   });

@@ -5,7 +5,7 @@ import { textOf } from "../text.js";
 import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
 import type { KeyNames } from "./key-text.js";
 
-const mostEntries = 50;
+const maxEntries = 50;
 
 /**
  * What the rules of this process would say of a request.
@@ -36,8 +36,8 @@ function texts(name: string, value: unknown): Record<string, string> {
   const found: Record<string, string> = Object.create(null);
   if (value === undefined) return found;
   const entries = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : undefined;
-  if (entries === undefined || entries.length > mostEntries || !entries.every(([name, text]) => isText(name) && isText(text))) {
-    throw invalidBody(`\`${name}\` must be an object of at most ${mostEntries} texts`);
+  if (entries === undefined || entries.length > maxEntries || !entries.every(([name, text]) => isText(name) && isText(text))) {
+    throw invalidBody(`\`${name}\` must be an object of at most ${maxEntries} texts`);
   }
   return Object.assign(found, value);
 }

@@ -1,8 +1,8 @@
 import type { KeyBlock } from "@floodgate/core/store";
-import { mostListed } from "../collect/in-use.js";
+import { maxListed } from "../collect/in-use.js";
 import { counters } from "../collect/recent-keys.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
-import { mostExtra, ranges } from "../collect/ring.js";
+import { maxExtra, ranges } from "../collect/ring.js";
 import type { Counter, Summary } from "../collect/sketch.js";
 import {
   type Burst,
@@ -21,12 +21,12 @@ import {
 type Read<T> = (value: unknown) => T;
 
 /** Longer texts are not parsed. A process with 200 rules writes less than one megabyte. */
-const mostCharacters = 4_000_000;
-const mostText = 300;
-const mostReason = 2000;
-const mostPlans = 100;
-const mostSeconds = 20;
-const mostCodes = 60;
+const maxCharacters = 4_000_000;
+const maxText = 300;
+const maxReason = 2000;
+const maxPlans = 100;
+const maxSeconds = 20;
+const maxCodes = 60;
 const latencyBuckets = 64;
 
 /** An object with these fields. What is undefined is left out. */
@@ -63,7 +63,7 @@ function wordsOf(most: number): Read<string> {
   };
 }
 
-const words = wordsOf(mostText);
+const words = wordsOf(maxText);
 
 function oneOf<T extends string>(...known: readonly T[]): Read<T> {
   return (value) => {
@@ -100,7 +100,7 @@ const keys: Read<KeyReport> = record<KeyReport>({
 const report = record<Report>({
   instance: record({ id: words, name: words, sinceMs: number, perSecond: number }),
   rules: list(
-    mostListed,
+    maxListed,
     record<RuleInfo>({
       name: words,
       kind: oneOf("rule", "limiter", "gone"),
@@ -108,38 +108,38 @@ const report = record<Report>({
       policy: words,
       match: optional(words),
       key: optional(words),
-      plans: list(mostPlans, record({ name: words, policy: words })),
+      plans: list(maxPlans, record({ name: words, policy: words })),
       ban: optional(words),
       source: optional(words),
       version: optional(words),
     }),
   ),
-  totals: list(mostListed, record({ rule: words, counts, units: record({ asked: number, charged: number }), bans: number })),
+  totals: list(maxListed, record({ rule: words, counts, units: record({ asked: number, charged: number }), bans: number })),
   requests: keys,
   rejections: keys,
   stores: list(
-    mostListed,
+    maxListed,
     record<StoreReport>({
       id: words,
       kind: words,
-      rules: list(mostListed, words),
+      rules: list(maxListed, words),
       breaker: optional(oneOf("closed", "open", "half-open")),
       size: optional(number),
       latencies: record({ counts: list(latencyBuckets, number), maxMs: number }),
-      errors: list(mostCodes, record({ code: words, count: number })),
+      errors: list(maxCodes, record({ code: words, count: number })),
       evictions: number,
     }),
   ),
   sources: list(
-    mostListed,
+    maxListed,
     record<SourceInfo>({
       id: words,
       name: words,
       version: optional(words),
-      refused: optional(record({ atMs: number, reason: wordsOf(mostReason) })),
+      refused: optional(record({ atMs: number, reason: wordsOf(maxReason) })),
     }),
   ),
-  recent: list(mostSeconds, record({ second: number, counts: list(mostListed, record({ rule: words, counts })) })),
+  recent: list(maxSeconds, record({ second: number, counts: list(maxListed, record({ rule: words, counts })) })),
 });
 
 const minute = (value: unknown): number => Math.floor(number(value) / 60_000) * 60_000;
@@ -149,7 +149,7 @@ function history(range: Range, value: unknown): History {
   const { startMs: start, stepMs, rules, bursts } = object(value);
   const startMs = number(start);
   if (stepMs !== ranges[range].stepMs || startMs % stepMs !== 0) throw new TypeError("not the steps of this range");
-  const points = ranges[range].points + mostExtra;
+  const points = ranges[range].points + maxExtra;
   const series: Read<RuleHistory["series"]> = (each) => {
     const own = object(each);
     return Object.fromEntries(results.filter((name) => own[name] !== undefined).map((name) => [name, list(points, number)(own[name])]));
@@ -159,8 +159,8 @@ function history(range: Range, value: unknown): History {
     startMs,
     stepMs,
     points,
-    rules: list(mostListed, record<RuleHistory>({ rule: words, series }))(rules),
-    bursts: list(ranges.day.points + mostExtra, burst)(bursts),
+    rules: list(maxListed, record<RuleHistory>({ rule: words, series }))(rules),
+    bursts: list(ranges.day.points + maxExtra, burst)(bursts),
   };
 }
 
@@ -175,7 +175,7 @@ export function receivedHistory(range: Range, text: string): History | undefined
 }
 
 function received<T>(text: string, read: Read<T>): T | undefined {
-  if (text.length > mostCharacters) return undefined;
+  if (text.length > maxCharacters) return undefined;
   try {
     return read(JSON.parse(text));
   } catch {

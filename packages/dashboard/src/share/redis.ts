@@ -25,7 +25,7 @@ export type Send = (key: string, command: string, ...args: string[]) => Promise<
 const timeoutMs = 1000;
 
 /** Clients keep what they have sent until the reply comes. If Redis hangs, no more than so many commands wait for it. */
-const mostUnanswered = 100;
+const maxUnanswered = 100;
 
 /** @throws FloodgateError unless it is a supported client. */
 export function senderOf(redis: DashboardRedis): Send {
@@ -33,7 +33,7 @@ export function senderOf(redis: DashboardRedis): Send {
   let unanswered = 0;
   if (send !== undefined) {
     return async (key, command, ...args) => {
-      if (unanswered >= mostUnanswered) throw new Error("it has not answered the last commands");
+      if (unanswered >= maxUnanswered) throw new Error("it has not answered the last commands");
       unanswered++;
       const reply = send(key, [command, key, ...args]);
       const answered = (): void => {

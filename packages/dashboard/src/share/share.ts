@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Report } from "../collect/report.js";
-import { mostExtra, rangeNames, ranges } from "../collect/ring.js";
+import { maxExtra, rangeNames, ranges } from "../collect/ring.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import type { Watch } from "../collect/watch.js";
 import type { History, Range } from "../contract.js";
@@ -18,7 +18,7 @@ const aliveMs = 5000;
 export const delayMs = 3000;
 
 /** Histories that are read of one range, gone processes included. */
-const mostHistories = 200;
+const maxHistories = 200;
 
 const secretMs = 7 * 86_400_000;
 
@@ -85,7 +85,7 @@ export class Share {
   }
 
   async history(range: Range, nowMs: number): Promise<History> {
-    const own = this.#watch.collector.history(range, mostExtra);
+    const own = this.#watch.collector.history(range, maxExtra);
     const others = await this.#readAll(range, this.#watch.id, (text) => receivedHistory(range, text)).catch(() => []);
     return mergeHistories(range, nowMs - delayMs, [own, ...others]);
   }
@@ -105,7 +105,7 @@ export class Share {
     await this.#write(
       range,
       this.#watch.id,
-      this.#watch.collector.history(range, mostExtra),
+      this.#watch.collector.history(range, maxExtra),
       range === "minute" ? aliveMs : stepMs * points,
     );
     this.#published.set(range, step);
@@ -125,7 +125,7 @@ export class Share {
 
   /** What the other processes have written, as far as it can be shown. Forgets those whose key has expired. */
   async #readAll<T>(kind: string, ownId: string, received: (text: string) => T | undefined): Promise<T[]> {
-    const ids = ((await this.#send(this.#key(kind), "SMEMBERS")) as string[]).filter((id) => id !== ownId).slice(0, mostHistories);
+    const ids = ((await this.#send(this.#key(kind), "SMEMBERS")) as string[]).filter((id) => id !== ownId).slice(0, maxHistories);
     const [first, ...rest] = ids.map((id) => this.#key(kind, id));
     if (first === undefined) return [];
     const texts = (await this.#send(first, "MGET", ...rest)) as (string | null)[];

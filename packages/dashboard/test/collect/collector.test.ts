@@ -1,7 +1,7 @@
 import type { FloodgateEvent } from "@floodgate/core";
 import type { RequestEvent } from "@floodgate/core/rules";
 import { beforeEach, describe, expect, it } from "vitest";
-import { Collector, mostRules, otherRules } from "../../src/collect/collector.js";
+import { Collector, maxRules, otherRules } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
 import { wholeRequests } from "../../src/contract.js";
 
@@ -142,10 +142,10 @@ describe("the totals", () => {
   });
 
   it("count the rules beyond the cap together", () => {
-    for (let i = 0; i < mostRules + 50; i++) happens("allowed", 1, { name: `tenant ${i}` });
+    for (let i = 0; i < maxRules + 50; i++) happens("allowed", 1, { name: `tenant ${i}` });
     nowMs += 1000;
     collector.moveToNow();
-    expect(collector.totals()).toHaveLength(mostRules + 1);
+    expect(collector.totals()).toHaveLength(maxRules + 1);
     expect(collector.totals().at(-1)).toMatchObject({ rule: otherRules, counts: { allowed: 50 } });
   });
 });

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { FloodgateEvent } from "@floodgate/core";
 import { expect, it } from "vitest";
-import { Collector, mostRules } from "../../src/collect/collector.js";
+import { Collector, maxRules } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
 import type { Result } from "../../src/contract.js";
 
@@ -49,9 +49,9 @@ it(`${keys} distinct keys, under more rules than are counted, take at most 16 MB
     () => store,
   );
   const happens = (i: number): void => {
-    const rule = i % (mostRules + 100);
+    const rule = i % (maxRules + 100);
     const results = possible[rule % possible.length] as readonly Result[];
-    const result = results[Math.floor(i / (mostRules + 100)) % results.length] as Result;
+    const result = results[Math.floor(i / (maxRules + 100)) % results.length] as Result;
     // Long keys take longest to count, and only the last ones are kept.
     const key = i < keys - 10_000 ? `user:${i}` : `${i}`.padEnd(200, "x");
     const event = { ...eventOf(result), name: `rule ${rule}`, key, charged: 0, storeMs: i % 100 };
@@ -63,7 +63,7 @@ it(`${keys} distinct keys, under more rules than are counted, take at most 16 MB
   const before = usedBytes();
   for (let i = 0; i < keys; i++) happens(i);
   const megabytes = (usedBytes() - before) / 1e6;
-  expect(collector.totals()).toHaveLength(mostRules + 1);
+  expect(collector.totals()).toHaveLength(maxRules + 1);
   expect(collector.requests.summary().keys).toHaveLength(256);
   expect(megabytes).toBeLessThan(16);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Collector } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
-import { mostExtra } from "../../src/collect/ring.js";
+import { maxExtra } from "../../src/collect/ring.js";
 import type { History } from "../../src/contract.js";
 import { mergeHistories, sumSeconds } from "../../src/share/merge.js";
 
@@ -40,7 +40,7 @@ describe("histories of several processes", () => {
       collector.listen({ type: "exempt", name: "a" });
       nowMs += 1000;
     }
-    const late = mergeHistories("minute", nowMs - 3000, [collector.history("minute", mostExtra)]);
+    const late = mergeHistories("minute", nowMs - 3000, [collector.history("minute", maxExtra)]);
     expect(late.rules[0]?.series.exempt).toEqual(Array(60).fill(1));
   });
 

@@ -3,7 +3,7 @@ import { shownValue } from "../config/problems.js";
 import { type Mistake, Problem } from "./problems.js";
 
 /** The most bytes of a body. */
-export const mostBytes = 131_072;
+export const maxBytes = 131_072;
 
 /**
  * Reads a request's body as JSON.
@@ -37,26 +37,26 @@ export async function readJson(request: Request): Promise<unknown> {
 
 async function readBytes(request: Request): Promise<Uint8Array> {
   const tooLarge = (): Problem =>
-    new Problem(413, "body-too-large", `The body has more than ${mostBytes} bytes. Send less.`, { headers: { Connection: "close" } });
-  if (Number(request.headers.get("content-length") ?? 0) > mostBytes) throw tooLarge();
+    new Problem(413, "body-too-large", `The body has more than ${maxBytes} bytes. Send less.`, { headers: { Connection: "close" } });
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
     for await (const chunk of request.body ?? []) {
       size += (chunk as Uint8Array).byteLength;
-      if (size > mostBytes) break;
+      if (size > maxBytes) break;
       chunks.push(chunk as Uint8Array);
     }
   } catch {
     // The client has left, and nobody reads this.
     throw new Problem(400, "incomplete-body", "The connection ended before the body was complete.");
   }
-  if (size > mostBytes) throw tooLarge();
+  if (size > maxBytes) throw tooLarge();
   return Buffer.concat(chunks);
 }
 
 /** No body of the API is deeper than a few levels. */
-const mostLevels = 64;
+const maxLevels = 64;
 
 /**
  * The first name that an object of a valid JSON text has twice. Parsers disagree on which of the two counts.
@@ -68,8 +68,8 @@ export function duplicateName(text: string): string | undefined {
   for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
     if (token === "{" || token === "[") {
       objects.push(token === "{" ? new Set() : undefined);
-      if (objects.length <= mostLevels) continue;
-      throw new Problem(400, "too-deep", `The body has objects and lists in more than ${mostLevels} levels. Send fewer.`);
+      if (objects.length <= maxLevels) continue;
+      throw new Problem(400, "too-deep", `The body has objects and lists in more than ${maxLevels} levels. Send fewer.`);
     }
     if (token === "}" || token === "]") objects.pop();
     else {

@@ -30,7 +30,7 @@ export function issueReceipt(limiters: ReadonlyMap<string, Limiter>, all: readon
 export function parseReceipt(text: string): readonly ReceiptPart[] {
   try {
     const parts: unknown = JSON.parse(Buffer.from(text.slice(mark.length), "base64url").toString());
-    if (Array.isArray(parts) && parts.length > 0 && parts.length <= mostParts && parts.every(isPart)) return parts;
+    if (Array.isArray(parts) && parts.length > 0 && parts.length <= maxParts && parts.every(isPart)) return parts;
   } catch {
     // Not JSON.
   }
@@ -41,7 +41,7 @@ export function parseReceipt(text: string): readonly ReceiptPart[] {
   );
 }
 
-const mostParts = 1000;
+const maxParts = 1000;
 
 function isPart(part: unknown): part is ReceiptPart {
   return Array.isArray(part) && part.length === 3 && typeof part[0] === "string" && typeof part[2] === "string";

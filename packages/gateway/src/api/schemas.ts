@@ -6,7 +6,7 @@ import { z } from "zod";
 // document.
 
 /** The longest text of a key. */
-const mostKeyLength = 1024;
+const maxKeyLength = 1024;
 
 /** A text with a length in bounds, of characters that UTF-8 can write. */
 function text(least: number, most: number, error: string, pattern = /^/): z.ZodString {
@@ -23,10 +23,10 @@ function object<Shape extends z.ZodRawShape>(shape: Shape, error = "an object"):
   return z.strictObject(shape, { error });
 }
 
-const keyWords = `a text of 1 to ${mostKeyLength} characters, a whole number below 2^53 (write larger ones as texts), true or false, or a list of those`;
+const keyWords = `a text of 1 to ${maxKeyLength} characters, a whole number below 2^53 (write larger ones as texts), true or false, or a list of those`;
 
 const keyPart = z.union([
-  text(1, mostKeyLength, keyWords),
+  text(1, maxKeyLength, keyWords),
   z.number().refine((number) => Number.isSafeInteger(number), { error: keyWords }),
   z.boolean(),
 ]);
@@ -34,7 +34,7 @@ const keyList = z.array(z.union([keyPart, z.array(keyPart).min(1).max(8)]));
 
 const key: z.ZodType<Key> = z
   .union([keyPart, keyList.min(1).max(8)], { error: keyWords })
-  .refine((key) => JSON.stringify(key).length <= 2 * mostKeyLength, { error: keyWords })
+  .refine((key) => JSON.stringify(key).length <= 2 * maxKeyLength, { error: keyWords })
   .meta({ id: "Key", description: "Whom the rule counts: a user, an API key, an address. A list, if the rule's key is a list." });
 
 const namedKey: z.ZodType<LimiterKey> = z

@@ -11,7 +11,7 @@ export class SettingsError extends FloodgateError {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
-    const lines = problems.slice(0, mostShown).map(({ message }) => message);
+    const lines = problems.slice(0, maxShown).map(({ message }) => message);
     if (problems.length > lines.length) lines.push(`... and ${problems.length - lines.length} more.`);
     super("FLOODGATE_INVALID_OPTION", lines.join("\n"));
     this.name = "SettingsError";
@@ -19,7 +19,7 @@ export class SettingsError extends FloodgateError {
   }
 }
 
-const mostShown = 100;
+const maxShown = 100;
 
 /** A wrong value, for a message. */
 export function shownValue(value: unknown): string {

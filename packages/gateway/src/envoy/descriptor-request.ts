@@ -26,17 +26,17 @@ export class DescriptorRequest implements GatewayRequest {
 }
 
 /** Beyond this, a call would make one step of the store too long. */
-const mostDescriptors = 256;
-const mostEntries = 256;
+const maxDescriptors = 256;
+const maxEntries = 256;
 
 /** Why a request is refused, or a request for each descriptor. */
 export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestMessage): string | DescriptorRequest[] {
   if (domain === "") return "`domain` is empty. Set it in the filter's configuration.";
   if (descriptors.length === 0) return "`descriptors` is empty.";
-  if (descriptors.length > mostDescriptors)
-    return `\`descriptors\` has ${descriptors.length} descriptors, above the maximum of ${mostDescriptors}.`;
+  if (descriptors.length > maxDescriptors)
+    return `\`descriptors\` has ${descriptors.length} descriptors, above the maximum of ${maxDescriptors}.`;
   for (const { entries, limit, isNegativeHits } of descriptors) {
-    if (entries.length > mostEntries) return `A descriptor has ${entries.length} entries, above the maximum of ${mostEntries}.`;
+    if (entries.length > maxEntries) return `A descriptor has ${entries.length} entries, above the maximum of ${maxEntries}.`;
     if (limit !== null)
       return "A descriptor has a `limit` of its own. Limits are written in the rules. Remove `limit` from the rate limit in Envoy.";
     if (isNegativeHits) return "A descriptor has `is_negative_hits`, but nothing can be given back without its charge. Remove it.";

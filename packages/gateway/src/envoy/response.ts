@@ -25,7 +25,7 @@ function statusOf({ allowed, decision }: DescriptorStatus): StatusMessage {
   return {
     code: own,
     currentLimit: limitOf(name, policy),
-    limitRemaining: Math.min(remaining, mostUint32) || undefined,
+    limitRemaining: Math.min(remaining, maxUint32) || undefined,
     untilReset: waitMs === Number.POSITIVE_INFINITY ? undefined : durationOf(waitMs),
   };
 }
@@ -35,7 +35,7 @@ function durationOf(ms: number): StatusMessage["untilReset"] {
   return { seconds: seconds || undefined, nanos: (ms - seconds * 1000) * 1_000_000 || undefined };
 }
 
-const mostUint32 = 2 ** 32 - 1;
+const maxUint32 = 2 ** 32 - 1;
 
 const units: ReadonlyMap<number, number> = new Map([
   [1000, unit.second],
@@ -48,5 +48,5 @@ const units: ReadonlyMap<number, number> = new Map([
 /** A window that is no unit of Envoy's has the unit UNKNOWN: Envoy then shows the limit without a window. */
 function limitOf(name: string, policy: Policy): LimitMessage {
   const own = policy.algorithm === "calendar-window" ? unit[policy.per] : units.get(policy.spanMs);
-  return { requestsPerUnit: Math.min(policy.quota, mostUint32), unit: own, name };
+  return { requestsPerUnit: Math.min(policy.quota, maxUint32), unit: own, name };
 }

@@ -35,14 +35,14 @@ const rateLimitService: ServiceDefinition = {
 };
 
 /** A request has an address, a path and some headers. Envoy sends no longer ones. */
-const mostBytes = 2 ** 20;
+const maxBytes = 2 ** 20;
 
 /** Starts Envoy's rate limit service, if the setting `rls` says where. */
 export async function startRls(service: Service): Promise<Part | undefined> {
   const { settings } = service;
   if (settings.rls === undefined) return undefined;
   const credentials = credentialsOf(settings);
-  const server = new Server({ "grpc.max_receive_message_length": mostBytes });
+  const server = new Server({ "grpc.max_receive_message_length": maxBytes });
   const health = healthOf(serviceName, () => !service.draining && service.rules !== undefined);
   const trusts = peerCheck(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
   server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, trusts) });

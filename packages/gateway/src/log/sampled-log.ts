@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 const intervalMs = 10_000;
 
 /** More kinds than this are forgotten, so that their texts cannot fill the memory. */
-const mostKinds = 100;
+const maxKinds = 100;
 
 interface Sampled {
   loggedMs: number;
@@ -28,7 +28,7 @@ export function sampledLog(log: Logger): WriteSampled {
       known.skipped++;
       return;
     }
-    if (known === undefined && kinds.size >= mostKinds) kinds.clear();
+    if (known === undefined && kinds.size >= maxKinds) kinds.clear();
     log[level]({ kind, ...details, ...(known !== undefined && known.skipped > 0 && { skipped: known.skipped }) }, message);
     kinds.set(kind, { loggedMs: now, skipped: 0 });
   };

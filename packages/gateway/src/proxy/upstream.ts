@@ -141,13 +141,13 @@ function leaveFailuresToReading(socket: Socket): void {
   socket._writev = (chunks, done) => writev?.call(socket, chunks, later(done));
 }
 
-const mostInformation = 100;
+const maxInformation = 100;
 
 /** Each 1xx restarts the upstream's time. A request may wait for long while the upstream says that it still works (102), but not for ever. */
 function limitInformation(upstreamRequest: ClientRequest): void {
   let many = 0;
   upstreamRequest.on("information", () => {
-    if (++many > mostInformation) upstreamRequest.destroy(new InvalidAnswer(`more than ${mostInformation} answers 1xx`));
+    if (++many > maxInformation) upstreamRequest.destroy(new InvalidAnswer(`more than ${maxInformation} answers 1xx`));
   });
 }
 

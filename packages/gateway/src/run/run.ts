@@ -8,7 +8,7 @@ import { isPretty, type LogTarget } from "../log/log.js";
 import { startProxy } from "../proxy/proxy.js";
 import type { Part } from "../service/listen.js";
 import { Service } from "../service/service.js";
-import { mostRules, ruleWords, summary } from "./summary.js";
+import { maxRules, ruleWords, summary } from "./summary.js";
 
 /** What each command starts, beside the admin server. */
 const parts = { serve: [startAsk, startApi, startRls], gateway: [startProxy] } as const;
@@ -78,7 +78,7 @@ function warnOfDescriptors(command: Command, { limit, log, settings }: Service):
   if (names.length === 0) return;
   const advice = command === "serve" ? "Write --rls 127.0.0.1:8082" : "floodgate serve --rls 127.0.0.1:8082 answers them";
   log.warn(
-    { rules: names.slice(0, mostRules) },
+    { rules: names.slice(0, maxRules) },
     `These rules limit nothing here: they count what Envoy's rate limit service is asked. ${advice}`,
   );
 }

@@ -5,7 +5,7 @@ import type { Part } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 
 /** The most rules that a message lists. */
-export const mostRules = 20;
+export const maxRules = 20;
 
 /** A rule in words: `"login: 5 per 15m by ip, for POST /login"`. */
 export function ruleWords({ name, shadow, fixed, options }: Service["limit"]["rules"][number]): string {
@@ -18,7 +18,7 @@ export function ruleWords({ name, shadow, fixed, options }: Service["limit"]["ru
 export function summary(command: Command, { limit, settings, rulesMissing }: Service, parts: readonly Part[]): string {
   const urls = new Map(parts.map(({ name, url }) => [name, url]));
   const source = settings.rules ?? `the Redis key ${settings.rulesKey}`;
-  const rules = limit.rules.slice(0, mostRules).map((rule) => `  ${ruleWords(rule)}`);
+  const rules = limit.rules.slice(0, maxRules).map((rule) => `  ${ruleWords(rule)}`);
   if (limit.rules.length > rules.length) rules.push(`  ... and ${limit.rules.length - rules.length} more`);
   return [
     `floodgate ${command} runs.`,

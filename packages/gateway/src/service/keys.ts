@@ -15,7 +15,7 @@ export function sourceReader(source: string): (request: GatewayRequest) => strin
 }
 
 /** A longer token is not read. */
-const mostTokenLength = 8192;
+const maxTokenLength = 8192;
 
 /**
  * A claim of the bearer token: a string, a number or a boolean. The token's signature is not checked here: the gateway that asks has checked
@@ -23,7 +23,7 @@ const mostTokenLength = 8192;
  */
 function claimOf(request: GatewayRequest, claim: string): string | undefined {
   const authorization = request.header("authorization");
-  if (authorization === undefined || authorization.length > mostTokenLength) return undefined;
+  if (authorization === undefined || authorization.length > maxTokenLength) return undefined;
   const [, payload] = /^bearer +[\w-]+\.([\w-]+)\.[\w-]*$/i.exec(authorization) ?? [];
   if (payload === undefined) return undefined;
   try {

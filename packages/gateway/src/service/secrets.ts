@@ -45,7 +45,7 @@ export function readSecrets(settings: Settings): Secrets {
 }
 
 /** The most bytes of a file with secrets. */
-const mostBytes = 65_536;
+const maxBytes = 65_536;
 
 /**
  * Reads a file that holds secrets, one a line.
@@ -57,7 +57,7 @@ export function readSecretLines(what: keyof Settings, path: string, notes: strin
   const text = usable(what, path, () => {
     const found = statSync(path);
     if (found.isDirectory()) throw new Error("it is a directory");
-    if (found.size > mostBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${mostBytes}`);
+    if (found.size > maxBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${maxBytes}`);
     if (found.isFile() && (found.mode & 0o077) !== 0) {
       notes.push(`Other users of this machine may read ${path} (\`${what}\`). Write chmod 600 ${path}.`);
     }

@@ -17,7 +17,7 @@ export interface TrialOptions {
 }
 
 /** The most policies that are tried at once. Each takes memory for each client. */
-const mostPolicies = 31;
+const maxPolicies = 31;
 
 /** A rule in shadow mode for each policy: so each decides as if it were alone. The names are those of the policies in the map. */
 export function trialRules(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
@@ -46,9 +46,9 @@ export async function measureTrial(
   options: TrialOptions & ReplayOptions,
   windowMs?: number,
 ): Promise<Trial> {
-  if (policies.size < 1 || policies.size > mostPolicies) {
+  if (policies.size < 1 || policies.size > maxPolicies) {
     throw invalidOption(
-      `compare takes 1 to ${mostPolicies} policies, but was given ${policies.size}. Write compare(logs, ["100/1m", "token-bucket 20 10/s"]).`,
+      `compare takes 1 to ${maxPolicies} policies, but was given ${policies.size}. Write compare(logs, ["100/1m", "token-bucket 20 10/s"]).`,
     );
   }
   const set = trialRules(policies, options);

@@ -1,7 +1,7 @@
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
 import { MinHeap } from "../support/min-heap.js";
 
-const mostCharacters = 64 * 1024 * 1024;
+const maxCharacters = 64 * 1024 * 1024;
 
 /** What is kept of a request besides its time, address and method. What lives as long as it waits here is expensive to collect. */
 export interface Kept {
@@ -58,7 +58,7 @@ export class ReorderBuffer {
   /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
   get isFull(): boolean {
     const held = this.#byTime.size;
-    return held > this.#size || (this.#characters > mostCharacters && held > 1);
+    return held > this.#size || (this.#characters > maxCharacters && held > 1);
   }
 
   takeAll(): LogRequest[] {

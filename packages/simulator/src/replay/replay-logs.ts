@@ -18,8 +18,8 @@ export interface ReplayOptions extends AppFields, LogOptions {
 
 const defaultReorder = 10_000;
 /** Requests out of order are told in a note up to this many, or up to this share of all. Above both, the numbers would be wrong. */
-const mostLate = 100;
-const mostLateShare = 0.01;
+const maxLate = 100;
+const maxLateShare = 0.01;
 
 /**
  * Replays logs, and closes the replay.
@@ -49,7 +49,7 @@ export async function replayLogs(
 
 /** @throws FloodgateError if too many requests came after later ones. */
 function checkOrder(sources: readonly LogSource[], { late, latestMs, requests }: Tally, reorder: number): void {
-  if (late <= mostLate || late <= mostLateShare * requests) return;
+  if (late <= maxLate || late <= maxLateShare * requests) return;
   const names = sources.map(({ name }) => name).join(", ");
   throw invalidOption(
     `${names}: ${count(late, "request")} of ${number(requests)} came after later ones, by up to ${formatDuration(latestMs)}, so a replay would count wrong. Sort the log by time first. If its newest line is the first, write: tac ${sources.length === 1 ? names : "<log>"} | floodgate simulate - (and your options). Or raise --reorder above ${number(reorder)}, if its lines are only mixed up.`,

@@ -24,7 +24,7 @@ export interface AppFields {
 export const defaultMaxClients = 1_000_000;
 
 /** The most keys that a memory store can hold. */
-const mostKeys = 2 ** 23;
+const largestMaxKeys = 2 ** 23;
 
 /** Decides the requests of a log as a middleware with these rules would have, each at its own time. */
 export class Replay {
@@ -57,7 +57,7 @@ export class Replay {
     const { maxClients = defaultMaxClients, ipv6Prefix = 56, keySecret } = options;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
-    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * storedPerClient(set)), clock });
+    this.store = memoryStore({ maxKeys: Math.min(largestMaxKeys, maxClients * storedPerClient(set)), clock });
     const listener = (event: FloodgateEvent): void => {
       if (event.type === "warning") this.warnings.push(event.message);
       else this.onEvent(event);

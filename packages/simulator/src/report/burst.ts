@@ -7,7 +7,7 @@ import { policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;
-const mostListed = 400;
+const maxListed = 400;
 
 /** Decides the requests of one client around its busiest moment by all algorithms, with the numbers of one policy. */
 export class BurstWatch {
@@ -34,7 +34,7 @@ export class BurstWatch {
     const step = Math.floor((nowMs - this.#startMs) / this.#stepMs);
     for (const judge of this.#judges) judge.decide(nowMs, cost, step);
     this.#count++;
-    if (this.#requests.length < mostListed) this.#requests.push([nowMs - this.#startMs, cost]);
+    if (this.#requests.length < maxListed) this.#requests.push([nowMs - this.#startMs, cost]);
   }
 
   result(shown: (key: string) => string): Burst {

@@ -4,7 +4,7 @@ import { KeyState, widthOf } from "../measure/key-state.js";
 import { countAbove } from "../suggest/quantile.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
-const mostCells = 2 ** 25;
+const maxCells = 2 ** 25;
 
 /** What one limit of a grid did. */
 export interface LaneCounts {
@@ -64,7 +64,7 @@ export class Lane implements LaneCounts {
 /** The policies of a grid whose states fit into memory together. Until they fit, every second one is dropped, and the rule's own last. */
 export function fitting(policies: readonly Policy[], own: Policy, descending: Float64Array): readonly Policy[] {
   let kept = policies;
-  while (kept.length > 0 && kept.reduce((sum, policy) => sum + cellsOf(policy, descending), 0) > mostCells) {
+  while (kept.length > 0 && kept.reduce((sum, policy) => sum + cellsOf(policy, descending), 0) > maxCells) {
     if (kept.length === 1) return [];
     const fewer = kept.filter((policy, i) => i % 2 === 1 || policy === own);
     kept = fewer.length < kept.length ? fewer : kept.filter((policy) => policy === own);

@@ -18,9 +18,9 @@ export interface Made {
 }
 
 /** The most clients, rules and notes that a report shows, and the most characters of a name. */
-const mostClients = 25;
-const mostRules = 100;
-const mostNotes = 50;
+const maxClients = 25;
+const maxRules = 100;
+const maxNotes = 50;
 const longestName = 200;
 
 /** A rule, or a policy that was tried, and what it did. */
@@ -97,7 +97,7 @@ function ruleOf(rule: Reported, { grid, burst }: Survey["rules"][number]): Repor
 
 function clientsOf({ heaviest, topLimited }: RuleMeasure): ReportClient[] {
   const clients = new Map<string, MeasuredClient>();
-  for (const client of [...topLimited.slice(0, mostClients), ...heaviest.slice(0, mostClients)]) clients.set(client.key, client);
+  for (const client of [...topLimited.slice(0, maxClients), ...heaviest.slice(0, maxClients)]) clients.set(client.key, client);
   return [...clients.values()]
     .sort((a, b) => b.requests - a.requests)
     .map(({ key, longestLockoutMs, requests, limited, peak }) => {
@@ -122,14 +122,14 @@ async function reportOf(
     task,
     madeAtMs: atMs,
     command: cut(command, 2000),
-    logs: sources.slice(0, mostNotes).map(({ name }) => cut(name)),
+    logs: sources.slice(0, maxNotes).map(({ name }) => cut(name)),
     formats: [...new Set(Object.values(formats))].map((name) => cut(name)),
     ...{ lines, requests, skipped, firstMs, lastMs, rejected, touch },
     timeline: found.timeline,
-    rules: rules.slice(0, mostRules).map((rule, i) => ruleOf(rule, found.rules[i] as Survey["rules"][number])),
+    rules: rules.slice(0, maxRules).map((rule, i) => ruleOf(rule, found.rules[i] as Survey["rules"][number])),
     notes: [
-      ...[...notes, ...found.notes].slice(0, mostNotes).map((note) => cut(note, 1000)),
-      ...(rules.length > mostRules ? [`This page shows ${mostRules} of ${rules.length} rules.`] : []),
+      ...[...notes, ...found.notes].slice(0, maxNotes).map((note) => cut(note, 1000)),
+      ...(rules.length > maxRules ? [`This page shows ${maxRules} of ${rules.length} rules.`] : []),
     ],
   };
 }

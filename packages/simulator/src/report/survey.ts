@@ -30,9 +30,9 @@ export interface Survey {
 
 const defaultGrid = 24;
 /** Only this many rules get a grid. */
-const mostRules = 12;
+const maxRules = 12;
 /** The most limits that are tried in worlds: each takes much longer than in a lane. */
-const mostWorlds = 8;
+const maxWorlds = 8;
 
 /**
  * Tries many limits for each rule. Reads the logs twice: first it measures what each client needs, then it replays the clients that need more
@@ -120,12 +120,12 @@ async function replayedUnderLimits(
     const { greatest } = own;
     const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
     const tried = { rule, needs: own, rankOf: own.ranks(), descending, lanes: [], worlds: [], withoutLimit: undefined, burst };
-    if (descending.length === 0 || i >= mostRules) return tried;
+    if (descending.length === 0 || i >= maxRules) return tried;
     const isWorld = rule.hasMore || sharing.has(i);
     const count = options.grid ?? defaultGrid;
     const plain = set.rules[i] as PlainRule;
     const cost = typeof plain.cost === "number" ? plain.cost : 1;
-    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, mostWorlds) : count, cost);
+    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, maxWorlds) : count, cost);
     if (!isWorld) {
       const kept = fitting(policies, rule.policy, descending);
       return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
@@ -155,8 +155,8 @@ function notesOf(tried: readonly Tried[], maxClients: number): string[] {
   return [
     ...(isFull ? [full] : []),
     ...without.map((each) =>
-      tried.indexOf(each) >= mostRules
-        ? `Other limits were tried for the first ${mostRules} rules only, so not for ${each.rule.name}.`
+      tried.indexOf(each) >= maxRules
+        ? `Other limits were tried for the first ${maxRules} rules only, so not for ${each.rule.name}.`
         : `The states of ${each.rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
     ),
   ];

@@ -3,7 +3,7 @@ import type { Timeline } from "./contract.js";
 /** Lengths of intervals in milliseconds. Each divides the next one, so that two intervals become one without error. */
 const steps = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 10_800_000, 21_600_000, 86_400_000, 604_800_000];
 
-const mostIntervals = 360;
+const maxIntervals = 360;
 
 /** Counts over time in a bounded number of intervals: they become longer when there would be too many. Times never go back. */
 export class TimelineCounter {
@@ -15,7 +15,7 @@ export class TimelineCounter {
   add(nowMs: number): void {
     let at = Math.floor(nowMs / this.#stepMs);
     if (this.#counts.length === 0) this.#first = at;
-    while (at - this.#first >= mostIntervals) {
+    while (at - this.#first >= maxIntervals) {
       this.#widen();
       at = Math.floor(nowMs / this.#stepMs);
     }

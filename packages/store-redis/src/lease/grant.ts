@@ -44,14 +44,14 @@ const drift = 0.001;
  * @param held the units that all processes may hold.
  */
 function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, held: number): number {
-  let mostMs = lifeMs;
+  let maxMs = lifeMs;
   if (hasEdge(policy)) {
     // The server's time is rounded down to a millisecond.
-    mostMs = Math.min(mostMs, resetAfterMs - 1 - Math.min(lifeMs / 10, 10));
+    maxMs = Math.min(maxMs, resetAfterMs - 1 - Math.min(lifeMs / 10, 10));
   } else if (policy.algorithm === "token-bucket" || policy.algorithm === "gcra") {
-    mostMs = Math.min(mostMs, (policy.spanMs * held) / policy.quota);
+    maxMs = Math.min(maxMs, (policy.spanMs * held) / policy.quota);
   }
-  return mostMs * (1 - drift);
+  return maxMs * (1 - drift);
 }
 
 /** Whether all units come back at once, at a window's edge. */

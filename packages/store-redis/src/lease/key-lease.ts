@@ -7,7 +7,7 @@ const firstUnits = 32;
 /** The least units that are worth a grant. */
 export const leastUnits = 2;
 /** One to spend, and one to renew it. */
-const mostGrants = 2;
+const maxGrants = 2;
 
 /** A request to Redis for units, while its outcome is unknown. */
 export interface Fetch {
@@ -114,7 +114,7 @@ export class KeyLease {
     }
     this.grants.push(grant);
     this.remaining = this.grants.reduce((sum, { units, spent }) => sum + units - spent, grant.remaining);
-    return this.grants.length > mostGrants ? this.grants.splice(0, 1) : [];
+    return this.grants.length > maxGrants ? this.grants.splice(0, 1) : [];
   }
 
   /** Redis has debited nothing, or its answer is lost. @param restMs until when no other fetch would get more. */

@@ -2,7 +2,7 @@ import { type Limit, whyNoLease } from "@floodgate/core/store";
 import { KeyLease } from "./key-lease.js";
 
 /** The most keys that are counted before the oldest counts are dropped. */
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 
 /** The leases of a limit by key, and how hot its keys are. Keys that were not asked for in the last life are forgotten. */
 export class LeaseTable<Known> {
@@ -28,7 +28,7 @@ export class LeaseTable<Known> {
   }
 
   #return(key: string, nowMs: number): KeyLease {
-    if (this.#recent.size >= mostKeys) this.#turn(nowMs);
+    if (this.#recent.size >= maxKeys) this.#turn(nowMs);
     const lease = this.#earlier.get(key) ?? this.held.get(key) ?? new KeyLease(nowMs);
     this.#recent.set(key, lease);
     return lease;

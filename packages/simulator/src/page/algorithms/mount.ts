@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { h, svg } from "@floodgate/pages/dom";
-import { drawable, initialSettings, mostSent, playedOf, type Settings } from "./model/settings.js";
+import { drawable, initialSettings, maxSent, playedOf, type Settings } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
 import { listenToKeys, listenToPointer } from "./parts/inputs.js";
 import { type Lane, makeLane } from "./parts/lane.js";
@@ -30,7 +30,7 @@ export interface Mounted {
   close(): void;
 }
 
-const mostRequests = 10_000;
+const maxRequests = 10_000;
 
 /**
  * Shows rate limiting algorithms side by side: the same requests under each policy, on one timeline with a clock that plays, pauses and
@@ -41,7 +41,7 @@ const mostRequests = 10_000;
  * The page needs the styles in `algorithms.css` and in `@floodgate/pages/base.css`.
  */
 export function mount(element: HTMLElement, options: MountOptions = {}): Mounted {
-  const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, mostRequests);
+  const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, maxRequests);
   const given = options.policies === undefined ? undefined : lanesOf(options.policies);
   let settings = options.settings ?? initialSettings;
   /** Policies, requests and the timeline, which follow from the settings. */
@@ -55,7 +55,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   const msAt = (fraction: number): number => fraction * played.scale.spanMs;
   const seek = (fraction: number): void => player.seek(msAt(fraction));
   const send = (atMs: number): void => {
-    if (settings.sent.length < mostSent) change({ sent: [...settings.sent, Math.floor(atMs)].sort((a, b) => a - b) });
+    if (settings.sent.length < maxSent) change({ sent: [...settings.sent, Math.floor(atMs)].sort((a, b) => a - b) });
   };
   const sendNow = (): void => send(player.atMs);
   const transport = makeTransport(player, sendNow);

@@ -39,12 +39,12 @@ export class LimitsChart {
     const most = Math.max(10, needs.at(-1)?.[0] ?? 1, points.at(-1)?.limit ?? 1);
     const bins = binned(needs, binEnds(most));
     const x = logScale(most * 1.15, left, width - right);
-    const mostClients = Math.max(2, ...bins.map(({ clients }) => clients));
+    const maxClients = Math.max(2, ...bins.map(({ clients }) => clients));
     // One client must be seen beside thousands, so the axis is logarithmic, and a bar of one client has a height.
     const clientsY = (clients: number): number =>
-      top + clientsHeight - (clientsHeight * Math.log(clients / 0.5)) / Math.log(mostClients / 0.5);
-    const mostLimited = Math.max(1, ...points.map(({ limited }) => limited));
-    const requestsY = (limited: number): number => lineBottom - (requestsHeight * limited) / mostLimited;
+      top + clientsHeight - (clientsHeight * Math.log(clients / 0.5)) / Math.log(maxClients / 0.5);
+    const maxLimited = Math.max(1, ...points.map(({ limited }) => limited));
+    const requestsY = (limited: number): number => lineBottom - (requestsHeight * limited) / maxLimited;
     const bars = svg("g");
     const marks = svg("g");
     this.at = x;
@@ -62,8 +62,8 @@ export class LimitsChart {
         svg("circle", { class: "chosen-point", cx: x(chosen.limit), cy: requestsY(chosen.limited), r: 5 }),
       );
     };
-    const clientTicks = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((tick) => tick <= mostClients);
-    if (clientTicks.length === 1 && mostClients > 2) clientTicks.push(mostClients);
+    const clientTicks = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((tick) => tick <= maxClients);
+    if (clientTicks.length === 1 && maxClients > 2) clientTicks.push(maxClients);
     const path = points.map(({ limit, limited }, i) => `${i === 0 ? "M" : "L"}${x(limit)} ${requestsY(limited)}`).join("");
     const [first, last] = [x(points[0]?.limit ?? 1), x(points.at(-1)?.limit ?? 1)];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
@@ -75,7 +75,7 @@ export class LimitsChart {
       ...clientTicks.flatMap((tick) => axisLine(width, clientsY(tick), shortCount(tick))),
       bars,
       svg("text", { class: "title", x: 0, y: top + clientsHeight + gap - 10 }, "Requests limited, at each limit"),
-      ...linearTicks(mostLimited).flatMap((tick) => axisLine(width, requestsY(tick), shortCount(tick))),
+      ...linearTicks(maxLimited).flatMap((tick) => axisLine(width, requestsY(tick), shortCount(tick))),
       svg("path", { class: "under", d: `${path}L${last} ${lineBottom}L${first} ${lineBottom}Z` }),
       svg("path", { class: "curve", d: path }),
       ...points.map(({ limit, limited }) => svg("circle", { class: "tried", cx: x(limit), cy: requestsY(limited), r: 2 })),

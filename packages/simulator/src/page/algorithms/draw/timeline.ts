@@ -82,10 +82,10 @@ function drawRequests(run: Run, x: (ms: number) => number, y: (room: number) => 
 
 /** A bracket over the window in which most requests passed. */
 function drawBusiest(run: Run, { windowMs, limit }: Scale, width: number, x: (ms: number) => number): SVGElement[] {
-  const { most, mostAtMs } = run.countsAt(Number.POSITIVE_INFINITY);
+  const { most, maxAtMs } = run.countsAt(Number.POSITIVE_INFINITY);
   if (most === 0) return [];
-  const to = Math.min(x(mostAtMs), width - 0.5);
-  const from = Math.max(x(mostAtMs - windowMs), 0.5);
+  const to = Math.min(x(maxAtMs), width - 0.5);
+  const from = Math.max(x(maxAtMs - windowMs), 0.5);
   const label = `${count(most)} in ${formatDuration(windowMs)}`;
   // About the width of its letters.
   const half = 3.4 * label.length;

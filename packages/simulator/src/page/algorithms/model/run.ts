@@ -10,7 +10,7 @@ export interface Counts {
   readonly delayed: number;
   /** The most requests that passed in any window, and when this window ended, in milliseconds since the epoch. */
   readonly most: number;
-  readonly mostAtMs: number;
+  readonly maxAtMs: number;
 }
 
 export interface Moment {
@@ -37,7 +37,7 @@ export class Run {
   readonly delaysMs: readonly number[];
   /** The requests that would still have passed after each one, with a fraction where tokens arrive continuously. */
   readonly rooms: readonly number[];
-  readonly #counts: Counts[] = [{ allowed: 0, limited: 0, delayed: 0, most: 0, mostAtMs: 0 }];
+  readonly #counts: Counts[] = [{ allowed: 0, limited: 0, delayed: 0, most: 0, maxAtMs: 0 }];
   readonly #kept: KeyState[] = [];
 
   /** @param windowMs the length of the windows in which passing requests are counted. */
@@ -101,7 +101,7 @@ export class Run {
 function added(counts: Counts, { allowed, delayMs }: Decision, passed: (atMs: number) => number, timeMs: number): Counts {
   if (!allowed) return { ...counts, limited: counts.limited + 1 };
   const sum = passed(timeMs + delayMs);
-  const most = sum > counts.most ? { most: sum, mostAtMs: timeMs + delayMs } : {};
+  const most = sum > counts.most ? { most: sum, maxAtMs: timeMs + delayMs } : {};
   return { ...counts, allowed: counts.allowed + 1, delayed: counts.delayed + (delayMs > 0 ? 1 : 0), ...most };
 }
 

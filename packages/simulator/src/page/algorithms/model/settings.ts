@@ -31,11 +31,11 @@ export interface Settings {
 export const initialSettings: Settings = { scenario: "edge", limit: 10, windowMs: 10_000, seed: 1, edited: {}, sent: [] };
 
 /** More would take too long to draw. */
-export const mostLimit = 1000;
-export const mostSent = 1000;
+export const maxLimit = 1000;
+export const maxSent = 1000;
 const longestWindowMs = 86_400_000;
-const mostSubWindows = 1000;
-export const mostSeed: number = 2 ** 32 - 1;
+const maxSubWindows = 1000;
+export const maxSeed: number = 2 ** 32 - 1;
 
 /** A policy of each algorithm for the same limit in the same window, as alike as they can be. By the names of their lanes. */
 function policiesFor(limit: number, windowMs: number): Readonly<Record<string, Policy>> {
@@ -90,9 +90,9 @@ export function settingsOf(hash: string): { readonly settings: Settings; readonl
     }
   };
   const scenario = read("play", initialSettings.scenario, scenarioOf);
-  const limit = read("limit", initialSettings.limit, (text) => wholeNumber(text, 1, mostLimit));
+  const limit = read("limit", initialSettings.limit, (text) => wholeNumber(text, 1, maxLimit));
   const windowMs = read("window", initialSettings.windowMs, windowOf);
-  const seed = read("seed", initialSettings.seed, (text) => wholeNumber(text, 0, mostSeed));
+  const seed = read("seed", initialSettings.seed, (text) => wholeNumber(text, 0, maxSeed));
   const sent = read("sent", initialSettings.sent, (text) => sentOf(text, windowMs));
   const edited: Record<string, Policy> = {};
   for (const [name, { algorithm }] of Object.entries(policiesFor(limit, windowMs))) {
@@ -105,8 +105,8 @@ export function settingsOf(hash: string): { readonly settings: Settings; readonl
 
 /** @throws Error if a policy has more state than a lane can draw. */
 export function drawable(policy: Policy): Policy {
-  if (policy.algorithm !== "sliding-window-counter" || policy.buckets <= mostSubWindows) return policy;
-  throw new Error(`\`buckets\` can be at most ${count(mostSubWindows)} here, but was ${policy.buckets}.`);
+  if (policy.algorithm !== "sliding-window-counter" || policy.buckets <= maxSubWindows) return policy;
+  throw new Error(`\`buckets\` can be at most ${count(maxSubWindows)} here, but was ${policy.buckets}.`);
 }
 
 /** @throws Error if the text is no whole number in the range. */
@@ -129,8 +129,8 @@ function scenarioOf(text: string): ScenarioName {
 }
 
 function sentOf(text: string, windowMs: number): number[] {
-  const parts = text.split(",", mostSent + 1);
-  if (parts.length > mostSent) throw new Error(`can have at most ${count(mostSent)} requests.`);
+  const parts = text.split(",", maxSent + 1);
+  if (parts.length > maxSent) throw new Error(`can have at most ${count(maxSent)} requests.`);
   return parts.map((part) => wholeNumber(part, 0, windowsShown * windowMs)).sort((a, b) => a - b);
 }
 

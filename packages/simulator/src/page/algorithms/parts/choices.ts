@@ -2,7 +2,7 @@ import { formatDuration } from "@floodgate/core/rules";
 import { h, say, visible } from "@floodgate/pages/dom";
 import { inLargeUnits } from "../../../compare/policy-text.js";
 import { type ScenarioName, scenarios } from "../model/scenarios.js";
-import { mostLimit, mostSeed, type Settings, wholeNumber, windowOf } from "../model/settings.js";
+import { maxLimit, maxSeed, type Settings, wholeNumber, windowOf } from "../model/settings.js";
 
 /** Which requests are played, and the limit that all policies share. */
 export interface Choices {
@@ -35,9 +35,9 @@ export function makeChoices(onChange: (change: Partial<Settings>) => void): Choi
     });
     return input;
   };
-  const limit = field("Limit", 6, (text) => ({ limit: wholeNumber(text, 1, mostLimit), edited: {}, sent: [] }));
+  const limit = field("Limit", 6, (text) => ({ limit: wholeNumber(text, 1, maxLimit), edited: {}, sent: [] }));
   const window = field("Window", 8, (text) => ({ windowMs: windowOf(text), edited: {}, sent: [] }));
-  const seed = field("Seed", 10, (text) => ({ seed: wholeNumber(text, 0, mostSeed) }));
+  const seed = field("Seed", 10, (text) => ({ seed: wholeNumber(text, 0, maxSeed) }));
   for (const input of [limit, seed]) input.inputMode = "numeric";
   const seedLabel = h("label", {}, "Seed ", seed);
   clear.addEventListener("click", () => onChange({ sent: [] }));

@@ -34,8 +34,8 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
   const counts = { allowed: h("b", {}, "0"), limited: h("b", {}, "0"), delayed: h("b", {}, "0") };
   const delayed = h("li", { class: "delayed", hidden: true }, counts.delayed, " delayed");
   const most = h("b");
-  const mostText = h("span");
-  const mostItem = h("li", { class: "most" }, most, " ", mostText);
+  const maxText = h("span");
+  const maxItem = h("li", { class: "most" }, most, " ", maxText);
   const element = h(
     "section",
     { class: "lane" },
@@ -51,7 +51,7 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
     h(
       "ul",
       { class: "counts small" },
-      mostItem,
+      maxItem,
       h("li", { class: "allowed" }, counts.allowed, " allowed"),
       h("li", { class: "limited" }, counts.limited, " limited"),
       delayed,
@@ -84,9 +84,9 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
       for (const name of ["allowed", "limited", "delayed"] as const) say(counts[name], count(seen[name]));
       delayed.hidden = policy.algorithm !== "leaky-bucket";
       const { limit, windowMs } = scale;
-      mostItem.classList.toggle("over", limit !== undefined && seen.most > limit);
+      maxItem.classList.toggle("over", limit !== undefined && seen.most > limit);
       say(most, count(seen.most));
-      say(mostText, `most within ${formatDuration(windowMs)}`);
+      say(maxText, `most within ${formatDuration(windowMs)}`);
       moveFrame(frame, policy, scale, nowMs);
     },
   };
