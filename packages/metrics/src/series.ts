@@ -4,7 +4,7 @@ import type { AttributeName, Instrument } from "./instruments.js";
 /** The attributes of one series. Each series has one object, which lives as long as the series. */
 export type Attributes = Readonly<Partial<Record<AttributeName, string>>>;
 
-export function attributesOf({ attributes }: Instrument, values: readonly string[]): Attributes {
+function attributesOf({ attributes }: Instrument, values: readonly string[]): Attributes {
   return Object.freeze(Object.fromEntries(attributes.map((name, i) => [name, values[i]])));
 }
 

@@ -84,7 +84,7 @@ const stateOf: typeof inState = inState;
 const begins: typeof beganState = beganState;
 
 /** The memory store, whose options are checked. */
-export class TableStore implements MemoryStore {
+class TableStore implements MemoryStore {
   readonly mode = "sync";
   evictions = 0;
   /** Undefined for `Date.now`, which is read without another call. */

@@ -51,7 +51,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 );
 
 /** Checks the property on limiters from `maker`. The clock stands still, so nothing expires and every number is exact. */
-export async function accountsHold(maker: LimiterMaker, numRuns = 150): Promise<void> {
+async function accountsHold(maker: LimiterMaker, numRuns = 150): Promise<void> {
   const quotas = fc.integer({ min: 4, max: 12 });
   const pair = fc.tuple(fc.nat(5), fc.nat(5));
   await fc.assert(

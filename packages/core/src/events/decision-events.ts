@@ -153,7 +153,7 @@ export function resultOf({ decision, shadow }: Pick<DecisionEvent, "decision" | 
 }
 
 /** The decision that decided a request. A shadow rule never does, unless there are only shadow rules. */
-export function decidingOf(
+function decidingOf(
   checks: readonly { readonly shadow?: boolean }[],
   { allowed, decision, all }: { readonly allowed: boolean; readonly decision: Decision; readonly all: readonly Decision[] },
 ): Decision {

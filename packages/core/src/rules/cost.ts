@@ -8,7 +8,7 @@ import type { Promised } from "../support/promises.js";
 export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
 
 /** @throws FloodgateError `FLOODGATE_UNKNOWN_COST` if the app does not define this name. */
-export function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
+function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
   if (Object.hasOwn(costs, name)) return costs[name] as CostFunction<Req>;
   throw new FloodgateError(
     "FLOODGATE_UNKNOWN_COST",

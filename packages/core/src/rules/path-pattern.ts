@@ -4,7 +4,7 @@ import { getOrMake } from "../support/maps.js";
 
 /** A segment of a rule's path: text, `:name` for one segment, or `*` for any number of segments. */
 export type Segment = string | typeof oneSegment | typeof anySegments;
-export const oneSegment: unique symbol = Symbol(":name");
+const oneSegment: unique symbol = Symbol(":name");
 
 /** A rule's path, as written and as matched. */
 export interface PathPattern {

@@ -78,7 +78,7 @@ export function hex(bytes: Uint8Array): string {
   return text;
 }
 
-export function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8Array {
+function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8Array {
   const key = secret.length > blockBytes ? sha256Bytes(secret) : secret;
   const hashed = (padding: number, rest: Uint8Array): Uint8Array => {
     const bytes = new Uint8Array(blockBytes + rest.length).fill(padding, 0, blockBytes);
@@ -89,7 +89,7 @@ export function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8A
   return hashed(0x5c, hashed(0x36, message));
 }
 
-export function sha256Bytes(bytes: Uint8Array): Uint8Array {
+function sha256Bytes(bytes: Uint8Array): Uint8Array {
   const state = Uint32Array.from(initial);
   const words = new Uint32Array(64);
   // Padding: a one bit, zeros, and the length in bits as the last eight bytes of the last block.

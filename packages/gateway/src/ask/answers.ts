@@ -4,7 +4,7 @@ import type { Header, Outcome } from "@floodgate/core/adapter";
 import type { Preset } from "./presets.js";
 
 /** The header with the status of a denial, for gateways that take 403 only. nginx copies it with `auth_request_set`. */
-export const statusHeader = "X-Floodgate-Status";
+const statusHeader = "X-Floodgate-Status";
 
 /** Answers a decision in the way that the gateway understands. */
 export function answer(response: ServerResponse, preset: Preset, outcome: Outcome, isDraining: boolean): void {

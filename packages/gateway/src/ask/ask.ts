@@ -30,7 +30,7 @@ export async function startAsk(service: Service): Promise<Part | undefined> {
 }
 
 /** The server, not yet listening. */
-export function askServer(service: Service): Server {
+function askServer(service: Service): Server {
   const ask = new Ask(service);
   const server = createServer(
     { keepAliveTimeout, maxHeaderSize, headersTimeout: 10_000, requestTimeout: 60_000, keepAlive: true },

@@ -3,7 +3,7 @@ import type { GatewayRequest } from "../service/request.js";
 import type { RequestMessage } from "./messages.js";
 
 /** A descriptor as rules see it. It has no method, path or headers, and no rule for descriptors reads them. */
-export class DescriptorRequest implements GatewayRequest {
+class DescriptorRequest implements GatewayRequest {
   readonly method = "";
   readonly target = "";
   readonly host = undefined;

@@ -134,7 +134,7 @@ const height = 28;
 const steps = 60;
 
 /** A rule's requests over the range in little. At the floor are those that were rejected, above them those that a shadow rule would reject. */
-export function sparkLine(history: History, rule: string): SVGElement {
+function sparkLine(history: History, rule: string): SVGElement {
   const rejected = merged(history, rejections, rule);
   const shadow = merged(history, [...rejections, "shadow-limited"], rule);
   const all = merged(
