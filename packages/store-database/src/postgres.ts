@@ -53,12 +53,9 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   // As a float: `extract` computes with decimals, which takes longer.
   const nowMs = "floor(date_part('epoch', clock_timestamp()) * 1000)";
 
-  // In whole minutes, so that most changes leave the index alone: Postgres then updates a row in place.
-  const ends = (now: string, life: string): string => `(ceil((${now} + ${life}) / 60000) * 60000)::bigint`;
-
   // Rows are locked and inserted in one order, so that no two statements wait for each other. The clock is read after the locks.
   const swapSql = (onConflict: string): string => `WITH change AS (
-  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::int[]) AS c (key, was, version, value, life, swap)
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::int[]) AS c (key, was, version, value, ends, swap)
 ), held AS MATERIALIZED (
   SELECT f.key, f.version, f.value FROM change c JOIN ${table} f USING (key) ORDER BY f.key FOR UPDATE OF f
 ), clock AS MATERIALIZED (
@@ -67,12 +64,12 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   SELECT c.swap, bool_and(c.was IS NOT DISTINCT FROM h.version AND k.now BETWEEN ($7::float8[])[c.swap] AND ($8::float8[])[c.swap]) AS done
   FROM change c CROSS JOIN clock k LEFT JOIN held h USING (key) GROUP BY c.swap
 ), updated AS (
-  UPDATE ${table} f SET version = c.version, value = c.value, ends_ms = ${ends("k.now", "c.life")}
-  FROM clock k CROSS JOIN change c JOIN verdict v USING (swap)
+  UPDATE ${table} f SET version = c.version, value = c.value, ends_ms = c.ends
+  FROM change c JOIN verdict v USING (swap)
   WHERE v.done AND f.key = c.key AND c.was IS NOT NULL AND c.value IS NOT NULL
 ), inserted AS (
-  INSERT INTO ${table} (key, version, value, ends_ms) SELECT c.key, c.version, c.value, ${ends("k.now", "c.life")}
-  FROM clock k CROSS JOIN change c JOIN verdict v USING (swap) WHERE v.done AND c.was IS NULL ORDER BY c.key ${onConflict} RETURNING key
+  INSERT INTO ${table} (key, version, value, ends_ms) SELECT c.key, c.version, c.value, c.ends
+  FROM change c JOIN verdict v USING (swap) WHERE v.done AND c.was IS NULL ORDER BY c.key ${onConflict} RETURNING key
 ), lost AS (
   SELECT c.swap, v.done, h.* FROM change c JOIN verdict v USING (swap) LEFT JOIN held h USING (key) LEFT JOIN inserted i USING (key)
   WHERE NOT v.done OR c.was IS NULL AND i.key IS NULL
@@ -80,14 +77,14 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
 SELECT k.now, l.swap, l.done, l.key, l.version::text, l.value FROM clock k LEFT JOIN lost l ON TRUE`;
 
   // Without RETURNING, Postgres and the client have less to do.
-  const update = `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${ends(nowMs, "$4")}
+  const update = `UPDATE ${table} SET version = $2, value = $3, ends_ms = $4
 WHERE key = $1 AND version = $7 AND ${nowMs} BETWEEN $5 AND $6`;
   const sql = {
     load: `SELECT ${nowMs} AS now, f.key, f.version::text, f.value
 FROM (SELECT) one LEFT JOIN ${table} f ON f.key = ANY ($1::text[])`,
     update,
     updateAndTell: `${update} RETURNING ${nowMs} AS now`,
-    insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, ${ends(nowMs, "$4")}
+    insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, $4
 WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS now`,
     swap: swapSql(""),
     swapMany: swapSql("ON CONFLICT DO NOTHING"),
@@ -96,51 +93,58 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
 ))`,
   };
 
-  async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<SwapAnswer[]> {
+  // Made once: pg looks a name up several times, and a text that is made anew must be hashed first.
+  const names = Object.fromEntries(Object.keys(sql).map((name) => [name, `floodgate-4-${name}-${table}`]));
+
+  /** The rows of an answer. None also if another transaction came first, unless `orFail`. */
+  async function ask(name: keyof typeof sql, values: unknown[], orFail = false, prepared = prepare): Promise<SwapAnswer[]> {
     const text = sql[name];
     try {
-      const statement = { name: `floodgate-3-${name}-${table}`, text, values };
-      const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
+      const query = prepared
+        ? (client as unknown as Preparing).query({ name: names[name] as string, text, values })
+        : client.query(text, values);
+      const answer = await query;
       const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : answer;
       counts = typeof rowCount === "number";
       return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as SwapAnswer[];
     } catch (error) {
       const code = codeOf(error);
       if (code === noTable) throw missingTable(table, postgresMigration(options), error);
+      if (overtaken.has(code) && !orFail) return [];
       if (!prepared || !unprepared.has(code)) throw error;
       prepare = false;
-      return ask(name, values);
+      return ask(name, values, orFail);
     }
   }
 
   /** Reads rows. Serializable transactions may end a read too: it is then sent again, some times. */
   async function load(keys: readonly string[], left = maxReads): Promise<Loaded> {
-    const answers = await ask("load", [keys]).catch((error) => (left > 1 ? nothingIfOvertaken(error) : Promise.reject(error)));
+    const answers = await ask("load", [keys], left === 1);
     return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
   }
 
   async function swapOne({ key, was, value = "", lifeMs }: Change, { fromMs, untilMs, isTimeKnown }: ValidTime): Promise<Swapped> {
     const version = newVersion();
-    const values: unknown[] = [key, version, value, lifeMs, fromMs, untilMs];
+    const values: unknown[] = [key, version, value, endsMs(lifeMs, untilMs), fromMs, untilMs];
     if (was !== undefined) values.push(was);
     const update = counts && isTimeKnown === true ? "update" : "updateAndTell";
-    const [written] = await ask(was === undefined ? "insert" : update, values).catch(nothingIfOvertaken);
+    const [written] = await ask(was === undefined ? "insert" : update, values);
     if (written === undefined) return { ...(await load([key])), done: false };
     return { done: true, nowMs: written.now, rows: [{ version, value }] };
   }
 
   /** Swaps in one statement. Of several swaps, only those of one change may insert: a lost insert leaves the others of its swap written. */
   async function swapAll(swaps: readonly Swap[]): Promise<Swapped[]> {
-    const changes = swaps.flatMap(({ changes }, i) =>
-      changes.map(({ key, was, value, lifeMs }) => ({ key, was, value, lifeMs, swap: i + 1 })),
+    const changes = swaps.flatMap(({ changes, valid }, i) =>
+      changes.map(({ key, was, value, lifeMs }) => ({ key, was, value, ends: endsMs(lifeMs, valid.untilMs), swap: i + 1 })),
     );
     changes.sort((one, other) => (one.key < other.key ? -1 : 1));
     const keys = keysOf(changes);
     const versions = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
-    const column = (name: "was" | "value" | "lifeMs" | "swap") => changes.map((change) => change[name] ?? null);
+    const column = (name: "was" | "value" | "ends" | "swap") => changes.map((change) => change[name] ?? null);
     const times = (["fromMs", "untilMs"] as const).map((name) => swaps.map(({ valid }) => valid[name]));
-    const values = [keys, column("was"), versions, column("value"), column("lifeMs"), column("swap"), ...times];
-    const answers = await ask(swaps.length === 1 ? "swap" : "swapMany", values).catch(nothingIfOvertaken);
+    const values = [keys, column("was"), versions, column("value"), column("ends"), column("swap"), ...times];
+    const answers = await ask(swaps.length === 1 ? "swap" : "swapMany", values);
     // All was undone because of one row. Alone, each goes on.
     if (answers.length === 0 && swaps.length > 1) return Promise.all(swaps.map(({ changes, valid }) => swap(changes, valid)));
     const lost = new Set(answers.map(({ swap }) => swap));
@@ -194,7 +198,7 @@ interface Preparing {
   query(prepared: { readonly name: string; readonly text: string; readonly values: unknown[] }): PromiseLike<Answers>;
 }
 
-function nothingIfOvertaken(error: unknown): [] {
-  if (overtaken.has(codeOf(error))) return [];
-  throw error;
+/** The end of a row whose change is valid until a time: in whole minutes, so that most changes leave the index alone, and Postgres updates a row in place. */
+function endsMs(lifeMs: number, untilMs: number): number {
+  return Math.ceil((lifeMs + untilMs) / 60_000) * 60_000;
 }

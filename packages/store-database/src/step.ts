@@ -13,6 +13,8 @@ export interface StepOwner {
   goOn(): void;
 }
 
+const nothing = (): void => undefined;
+
 /** One call of the store, with its promise. It settles once, by its deadline. */
 export class Step<T = unknown> implements Waiter {
   readonly keys: readonly string[];
@@ -28,7 +30,7 @@ export class Step<T = unknown> implements Waiter {
   /** How often a change with it was not written. */
   tries = 0;
   /** Ends `turn`. */
-  wake: () => void = () => undefined;
+  wake: () => void = nothing;
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
   readonly #owner: StepOwner;
@@ -56,9 +58,9 @@ export class Step<T = unknown> implements Waiter {
     });
   }
 
-  run(entries: ReadonlyMap<string, Entry>, nowMs: number): void {
+  run(rows: ReadonlyMap<string, { readonly entry: Entry }>, nowMs: number): void {
     this.#result = this.#work(
-      this.keys.map((key) => entries.get(key) as Entry),
+      this.keys.map((key) => (rows.get(key) as { readonly entry: Entry }).entry),
       nowMs,
     );
   }

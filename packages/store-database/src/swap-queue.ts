@@ -20,6 +20,21 @@ interface Batch {
   readonly keys: Set<string>;
 }
 
+/** A row that a batch decides on: as it was seen, and as the batch leaves it. */
+interface PlannedRow {
+  readonly seen: Seen;
+  entry: Entry;
+}
+
+/** What a batch decides. */
+interface Plan {
+  readonly steps: readonly Step[];
+  readonly rows: Map<string, PlannedRow>;
+  nowMs: number;
+  /** Whether there is anything to write. */
+  changed: boolean;
+}
+
 /** Maximum number of steps decided together. */
 const maxSteps = 256;
 /** Maximum number of cells in memory: 32 MB. */
@@ -203,96 +218,99 @@ export class SwapQueue implements StepOwner {
 
   /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */
   async #attempt({ steps, keys }: Batch, alone: boolean): Promise<void> {
-    let rows = new Map<string, Seen>();
+    const plan: Plan = { steps, rows: new Map(), nowMs: 0, changed: false };
     for (const key of keys) {
       const seen = this.#seen.get(key);
-      if (seen !== undefined) rows.set(key, seen);
+      if (seen !== undefined) plan.rows.set(key, { seen, entry: seen.entry });
     }
-    let loadedMs = 0;
-    if (rows.size < keys.size || !this.#calls.serverClock.isKnown) {
-      const unknown = [...keys].filter((key) => !rows.has(key));
-      loadedMs = await this.#load(unknown.length > 0 ? unknown : [...keys], rows, steps);
+    const areKnown = plan.rows.size === keys.size;
+    if (!areKnown || !this.#calls.serverClock.isKnown) {
+      await this.#load(plan, areKnown ? [...keys] : [...keys].filter((key) => !plan.rows.has(key)));
     }
-    let plan = this.#decide(steps, rows, loadedMs);
+    this.#decide(plan);
     if (!plan.changed) {
-      this.#finishFresh(steps, rows);
+      this.#finishFresh(plan);
       if (steps.every(({ settled }) => settled)) return;
-      rows = new Map();
-      loadedMs = await this.#load([...keys], rows, steps);
-      plan = this.#decide(steps, rows, loadedMs);
+      await this.#load(plan, [...keys]);
+      this.#decide(plan);
     }
-    if (plan.changed) await this.#swap(steps, rows, plan, alone);
-    else this.#finishFresh(steps, rows);
+    if (plan.changed) await this.#swap(plan, alone);
+    else this.#finishFresh(plan);
   }
 
   /** Settles the steps that were made before all their rows were read. Others must not be decided on rows that may be older. */
-  #finishFresh(steps: readonly Step[], rows: ReadonlyMap<string, Seen>): void {
+  #finishFresh({ steps, rows }: Plan): void {
     for (const step of steps) {
-      const isFresh = step.keys.every((key) => (rows.get(key) as Seen).sentMs >= step.askedMs);
+      const isFresh = step.keys.every((key) => (rows.get(key) as PlannedRow).seen.sentMs >= step.askedMs);
       if (isFresh && !step.settled) this.#settle(step, () => step.finish());
     }
   }
 
   /** Decides the steps on copies of the rows. */
-  #decide(steps: readonly Step[], rows: ReadonlyMap<string, Seen>, loadedMs: number): Plan {
-    const entries = new Map<string, Entry>();
-    for (const [key, { entry }] of rows) entries.set(key, entry.copy());
-    const nowMs = this.#clock === undefined ? Math.max(loadedMs, this.#nowMs(performance.now())) : this.#clock();
-    for (const step of steps) if (!step.settled) step.run(entries, nowMs);
-    let changed = false;
-    for (const entry of entries.values()) changed ||= entry.changed;
-    return { nowMs, entries, changed };
+  #decide(plan: Plan): void {
+    const { steps, rows } = plan;
+    for (const row of rows.values()) row.entry = row.seen.entry.copy();
+    plan.nowMs = this.#clock === undefined ? Math.max(plan.nowMs, this.#nowMs(performance.now())) : this.#clock();
+    for (const step of steps) if (!step.settled) step.run(rows, plan.nowMs);
+    plan.changed = false;
+    for (const { entry } of rows.values()) plan.changed ||= entry.changed;
   }
 
-  /** Reads rows into `rows`, and returns the server's time. */
-  async #load(keys: readonly string[], rows: Map<string, Seen>, steps: readonly Step[]): Promise<number> {
+  /** Reads rows, and the server's time. */
+  async #load(plan: Plan, keys: readonly string[]): Promise<void> {
     const sentMs = performance.now();
     const loaded = await this.#calls.load(
       keys,
-      steps.filter(({ settled }) => !settled),
+      plan.steps.filter(({ settled }) => !settled),
     );
-    for (const [i, key] of keys.entries()) this.#see(rows, key, loaded.rows[i], sentMs);
-    return loaded.nowMs;
+    for (const [i, key] of keys.entries()) this.#see(plan, key, loaded.rows[i], sentMs);
+    plan.nowMs = loaded.nowMs;
   }
 
-  async #swap(steps: readonly Step[], rows: Map<string, Seen>, first: Plan, alone: boolean): Promise<void> {
+  async #swap(plan: Plan, alone: boolean): Promise<void> {
     const sentMs = performance.now();
-    const open = steps.filter(({ settled }) => !settled);
+    const { rows } = plan;
+    const open = plan.steps.filter(({ settled }) => !settled);
     // Every process locks rows in this order, so of those that conflict, one goes on.
-    const keys = [...first.entries.keys()].sort();
-    let { nowMs, entries } = first;
+    const keys = [...rows.keys()].sort();
     const changesOf = (): Change[] =>
       keys.map((key): Change => {
-        const entry = entries.get(key) as Entry;
-        const was = (rows.get(key) as Seen).version;
+        const { seen, entry } = rows.get(key) as PlannedRow;
+        const was = seen.version;
         // A row that is not there yet is written even if it stays empty, so that its absence is compared too.
-        return entry.changed || was === undefined ? { key, was, ...entry.write(nowMs) } : { key, was, value: undefined, lifeMs: 0 };
+        return entry.changed || was === undefined ? { key, was, ...entry.write(plan.nowMs) } : { key, was, value: undefined, lifeMs: 0 };
       });
     const decideAgain = (loaded: Loaded): Change[] => {
-      for (const [i, key] of keys.entries()) this.#see(rows, key, loaded.rows[i], sentMs);
-      ({ nowMs, entries } = this.#decide(open, rows, loaded.nowMs));
+      for (const [i, key] of keys.entries()) this.#see(plan, key, loaded.rows[i], sentMs);
+      plan.nowMs = loaded.nowMs;
+      this.#decide(plan);
       return changesOf();
     };
-    const leftMs = Math.min(...open.map((step) => msLeft(step, sentMs)));
+    let leftMs = Number.POSITIVE_INFINITY;
+    for (const step of open) {
+      leftMs = Math.min(leftMs, msLeft(step, sentMs));
+      step.inFlight = true;
+    }
     const valid = {
-      fromMs: this.#clock === undefined ? nowMs : 0,
+      fromMs: this.#clock === undefined ? plan.nowMs : 0,
       untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs),
       isTimeKnown: this.#calls.isTimeKnown(sentMs),
     };
-    for (const step of open) step.inFlight = true;
     const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open, alone);
-    for (const step of open) step.inFlight = false;
     let overtaken = false;
     for (const [i, key] of keys.entries()) {
       const row = swapped.rows[i];
       if (swapped.done) {
-        const entry = entries.get(key) as Entry;
+        const { entry } = rows.get(key) as PlannedRow;
         entry.changed = false;
         this.#seen.set(key, { version: row?.version, entry, sentMs });
-      } else if (this.#see(rows, key, row, sentMs)) overtaken = true;
+      } else if (this.#see(plan, key, row, sentMs)) overtaken = true;
+    }
+    for (const step of open) {
+      step.inFlight = false;
+      if (swapped.done && !step.settled) this.#settle(step, () => step.finish());
     }
     if (swapped.done) {
-      for (const step of open) if (!step.settled) this.#settle(step, () => step.finish());
       this.#sweep();
       return;
     }
@@ -304,11 +322,12 @@ export class SwapQueue implements StepOwner {
   }
 
   /** Remembers a row. Returns whether it is another than before. */
-  #see(rows: Map<string, Seen>, key: string, row: Row | undefined, sentMs: number): boolean {
-    const known = rows.get(key);
+  #see({ rows }: Plan, key: string, row: Row | undefined, sentMs: number): boolean {
+    const known = rows.get(key)?.seen;
     const isSame = known !== undefined && known.version === row?.version;
-    const seen = { version: row?.version, entry: isSame ? known.entry : Entry.read(row?.value), sentMs };
-    rows.set(key, seen);
+    const entry = isSame ? known.entry : Entry.read(row?.value);
+    const seen = { version: row?.version, entry, sentMs };
+    rows.set(key, { seen, entry });
     this.#seen.set(key, seen);
     return !isSame;
   }
@@ -325,12 +344,4 @@ export class SwapQueue implements StepOwner {
 /** Whether nobody waits for a step. On Workers, a step whose request has ended never settles. */
 function isOver(step: Step): boolean {
   return step.settled || (workEndsWithRequest && msLeft(step) <= 0);
-}
-
-/** What a batch decided. */
-interface Plan {
-  readonly nowMs: number;
-  /** The rows after it, by key. */
-  readonly entries: ReadonlyMap<string, Entry>;
-  readonly changed: boolean;
 }

@@ -61,7 +61,7 @@ export function loadedOf(keys: readonly string[], answers: readonly Answer[]): L
   return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
 }
 
-export function keysOf(changes: readonly Change[]): string[] {
+export function keysOf(changes: readonly Pick<Change, "key">[]): string[] {
   return changes.map(({ key }) => key);
 }
 
@@ -70,7 +70,15 @@ export function codeOf(error: unknown): unknown {
   return (error as { code?: unknown } | undefined)?.code;
 }
 
-/** A version that no other write has: a random number below 2^53. As text, because clients read large numbers as text. */
+/** The first 7 digits of versions, and the next 9: counted up from a random place, because the text of a small number takes a tenth of the time. */
+let high = 0;
+let low = 999_999_999;
+
+/** A version that no other write has: a number below 2^53. As text, because clients read large numbers as text. */
 export function newVersion(): string {
-  return String(1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1)));
+  if (low++ === 999_999_999) {
+    high = 1_000_000 + Math.floor(Math.random() * 8_000_000);
+    low = 100_000_000 + Math.floor(Math.random() * 900_000_000);
+  }
+  return `${high}${low}`;
 }
