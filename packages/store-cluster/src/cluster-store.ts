@@ -81,22 +81,21 @@ const connections = new WeakMap<Port, Map<string, Connection>>();
 
 type MakeCall = (limitNumber: (limit: Limit) => number) => Call;
 
-/** A call that waits for its result. */
-class Waiting implements Waiter {
+/** A call, and the promises that wait for its result: several if they are equal requests. They share the deadline of the first. */
+class Group implements Waiter {
   readonly call: MakeCall;
-  /** What it takes. Only requests have it. */
-  readonly request: Request | undefined;
   readonly timeoutMs: number;
+  /** What it takes. Only requests have it. */
+  readonly request: Check | undefined;
   readonly deadlineMs: number;
   readonly latestMs: number;
   place = -1;
   settled = false;
-  resolve!: (value: unknown) => void;
-  fail!: (error: FloodgateError) => void;
   readonly #connection: Connection;
   readonly #read: (result: never) => unknown;
+  readonly #waiting: { readonly resolve: (value: never) => void; readonly reject: (error: FloodgateError) => void }[] = [];
 
-  constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Request | undefined) {
+  constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Check | undefined) {
     const nowMs = performance.now();
     this.#connection = connection;
     this.call = call;
@@ -107,12 +106,40 @@ class Waiting implements Waiter {
     this.latestMs = latestMs(timeoutMs, nowMs);
   }
 
+  /** How many wait. */
+  get times(): number {
+    return this.#waiting.length;
+  }
+
+  /** Whether a request may join: it is equal, and made in the same millisecond. */
+  takes(limit: Limit, cost: number, timeoutMs: number): boolean {
+    const { request } = this;
+    const isEqual = request?.limit === limit && request.cost === cost && this.timeoutMs === timeoutMs;
+    return isEqual && !this.settled && this.times < maxCalls && unblockedMs() + timeoutMs < this.deadlineMs + 1;
+  }
+
+  join<T>(): Promise<T> {
+    return new Promise<T>((resolve, reject) => this.#waiting.push({ resolve, reject }));
+  }
+
   finish(result: unknown): void {
-    try {
-      this.resolve(this.#read(result as never));
-    } catch (error) {
-      this.fail(fault(`its answer cannot be read: ${error}`));
+    const made = Array.isArray(result) && this.times > 1 ? ofRuns(result as Runs) : [result];
+    // Of equal requests, those after a failure have no decision.
+    const reason = Array.isArray(result) ? result.at(-1) : result;
+    for (const [n, { resolve, reject }] of this.#waiting.entries()) {
+      if (typeof reason === "string" && (made.length <= n || made[n] === reason)) reject(fault(reason));
+      else {
+        try {
+          resolve(this.#read(made[n] as never) as never);
+        } catch (error) {
+          reject(fault(`its answer cannot be read: ${error}`));
+        }
+      }
     }
+  }
+
+  fail(error: FloodgateError): void {
+    for (const { reject } of this.#waiting) reject(error);
   }
 
   expire(): void {
@@ -120,53 +147,56 @@ class Waiting implements Waiter {
   }
 }
 
-type Request = Pick<Check, "limit" | "key" | "cost">;
-
-/** A call of a batch, and those that wait for it: several if they are equal requests. */
-interface Group {
-  readonly untilMs: number;
-  readonly call: Call;
-  readonly waiting: Waiting[];
-}
-
 /** Sends calls to the server, one batch at a time: calls that come meanwhile travel together in the next. */
 class Connection {
   readonly #port: Port;
   readonly #name: string;
   readonly #deadlines = new Deadlines();
-  #waiting: Waiting[] = [];
+  #waiting: Group[] = [];
+  // Made anew for each batch: a Map that is cleared keeps what it had until a full garbage collection.
+  /** The last request of each key that waits. An equal one joins it, so the requests of a key stay in order. */
+  #last = new Map<string, Group>();
   #inFlight: readonly Group[] = [];
   #id = 0;
   #scheduled = false;
   #listens = false;
   #leaves = false;
   #hasAnswered = false;
-  readonly #texts = new WeakMap<Limit, string>();
 
   constructor(port: Port, name: string) {
     this.#port = port;
     this.#name = name;
   }
 
-  ask<T>(timeoutMs: number, call: MakeCall, read: (result: never) => T, request?: Request): Promise<T> {
-    const waiting = new Waiting(this, timeoutMs, call, read, request);
-    this.#deadlines.add(waiting);
-    this.#waiting.push(waiting);
+  ask<T>(timeoutMs: number, call: MakeCall, read: (result: never) => T, request?: Check): Promise<T> {
+    const group = new Group(this, timeoutMs, call, read, request);
+    this.#deadlines.add(group);
+    this.#waiting.push(group);
+    if (request === undefined) this.#last = new Map();
+    else this.#last.set(request.key, group);
     this.#schedule();
-    return new Promise<T>((resolve, reject) => {
-      waiting.resolve = resolve as (value: unknown) => void;
-      waiting.fail = reject;
-    });
+    return group.join();
   }
 
-  expire(waiting: Waiting): void {
-    waiting.settled = true;
-    waiting.fail(this.#timeout(waiting.timeoutMs));
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number): Promise<Decision> {
+    const last = this.#last.get(key);
+    if (last?.takes(limit, cost, timeoutMs)) return last.join();
+    return this.ask(
+      timeoutMs,
+      (number) => ["consume", number(limit), key, cost],
+      (result: DecisionMessage) => readDecision(limit, cost, result),
+      { limit, key, cost },
+    );
+  }
+
+  expire(group: Group): void {
+    group.settled = true;
+    group.fail(this.#timeout(group.timeoutMs));
     this.#rest();
   }
 
   #isBusy(): boolean {
-    return this.#inFlight.some(({ waiting }) => waiting.some(({ settled }) => !settled));
+    return this.#inFlight.some(({ settled }) => !settled);
   }
 
   #timeout(timeoutMs: number): FloodgateError {
@@ -192,55 +222,32 @@ class Connection {
 
   #send(): void {
     const steadyMs = performance.now();
-    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting, steadyMs) > 0);
-    const batch = live.slice(0, maxCalls);
-    this.#waiting = live.slice(maxCalls);
-    this.#inFlight = [];
-    if (batch.length === 0) return;
-    const limits: string[] = [];
-    const numbers = new Map<string, number>();
+    const live = this.#waiting.filter((group) => !group.settled && msLeft(group, steadyMs) > 0);
+    let sent = 0;
+    for (let times = 0; sent < live.length; sent++) {
+      times += (live[sent] as Group).times;
+      if (times > maxCalls) break;
+    }
+    this.#waiting = live.slice(sent);
+    this.#last = new Map();
+    const groups = live.slice(0, sent);
+    this.#inFlight = groups;
+    if (sent === 0) return;
+    const limits = new Map<string, number>();
     const numberOf = (limit: Limit): number => {
-      const text = this.#textOf(limit);
-      const known = numbers.get(text);
-      if (known !== undefined) return known;
-      numbers.set(text, limits.length);
-      return limits.push(text) - 1;
+      const text = writeLimit(limit);
+      if (!limits.has(text)) limits.set(text, limits.size);
+      return limits.get(text) as number;
     };
     const nowMs = machineMs();
-    const groups: Group[] = [];
-    // The last request of each key. An equal one joins it, so the requests of a key stay in order.
-    const last = new Map<string, Group>();
-    for (const waiting of batch) {
-      const untilMs = Math.floor(nowMs + msLeft(waiting, steadyMs));
-      const { request } = waiting;
-      const group = request && last.get(request.key);
-      const same = group?.untilMs === untilMs ? group.waiting[0]?.request : undefined;
-      if (group !== undefined && same !== undefined && same.limit === request?.limit && same.cost === request.cost) {
-        group.waiting.push(waiting);
-        continue;
-      }
-      const made: Group = { untilMs, call: waiting.call(numberOf), waiting: [waiting] };
-      groups.push(made);
-      if (request === undefined) last.clear();
-      else last.set(request.key, made);
-    }
-    this.#inFlight = groups;
+    const calls = groups.map((group) => [Math.floor(nowMs + msLeft(group, steadyMs)), group.call(numberOf), group.times] as const);
     this.#listen();
-    const failed = (error: unknown): void => this.#failAll(batch, String(error));
+    const failed = (error: unknown): void => this.#failAll(groups, String(error));
     try {
-      const calls = groups.map(({ untilMs, call, waiting }) => [untilMs, call, waiting.length] as const);
-      post(this.#port, { floodgate: this.#name, version, id: ++this.#id, limits, calls }, failed);
+      post(this.#port, { floodgate: this.#name, version, id: ++this.#id, limits: [...limits.keys()], calls }, failed);
     } catch (error) {
       failed(error);
     }
-  }
-
-  #textOf(limit: Limit): string {
-    const known = this.#texts.get(limit);
-    if (known !== undefined) return known;
-    const text = writeLimit(limit);
-    this.#texts.set(limit, text);
-    return text;
   }
 
   /** Listens only while calls wait, so that the store keeps no process alive. */
@@ -272,25 +279,14 @@ class Connection {
     const { floodgate, version: theirs, results, list } = (message ?? {}) as Partial<Results>;
     if (floodgate !== this.#name || results !== this.#id || list === undefined) return;
     this.#hasAnswered = true;
-    for (const [i, { waiting }] of this.#inFlight.entries()) {
-      const result = theirs === version ? list[i] : otherVersion;
-      // Of equal requests, those after a failure have no decision.
-      const made = Array.isArray(result) && waiting.length > 1 ? ofRuns(result as Runs) : [result];
-      const reason = Array.isArray(result) ? result.at(-1) : result;
-      for (const [n, each] of waiting.entries()) {
-        if (!this.#settles(each)) continue;
-        if (typeof reason === "string" && (made.length <= n || made[n] === reason)) each.fail(fault(reason));
-        else each.finish(made[n]);
-      }
+    for (const [i, group] of this.#inFlight.entries()) {
+      if (this.#settles(group)) group.finish(theirs === version ? list[i] : otherVersion);
     }
     this.#rest();
   };
 
   readonly #gone = (): void => {
-    this.#failAll(
-      [...this.#inFlight.flatMap(({ waiting }) => waiting), ...this.#waiting.splice(0)],
-      "the process that keeps the counts has closed its channel",
-    );
+    this.#failAll([...this.#inFlight, ...this.#waiting.splice(0)], "the process that keeps the counts has closed its channel");
   };
 
   readonly #listeners = [
@@ -299,16 +295,16 @@ class Connection {
     ["close", this.#gone],
   ] as const;
 
-  #failAll(batch: readonly Waiting[], reason: string): void {
-    for (const waiting of batch) if (this.#settles(waiting)) waiting.fail(fault(reason));
+  #failAll(groups: readonly Group[], reason: string): void {
+    for (const group of groups) if (this.#settles(group)) group.fail(fault(reason));
     this.#rest();
   }
 
   /** Whether a call still waits. From now on it does not. */
-  #settles(waiting: Waiting): boolean {
-    if (waiting.settled) return false;
-    waiting.settled = true;
-    return this.#deadlines.delete(waiting);
+  #settles(group: Group): boolean {
+    if (group.settled) return false;
+    group.settled = true;
+    return this.#deadlines.delete(group);
   }
 }
 
@@ -330,12 +326,7 @@ class ClusterStore implements Store<"async"> {
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
-    return this.#connection.ask(
-      timeoutMs,
-      (number) => ["consume", number(limit), key, cost],
-      (result: DecisionMessage) => readDecision(limit, cost, result),
-      { limit, key, cost },
-    );
+    return this.#connection.consume(limit, key, cost, timeoutMs);
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Promise<Decision[]> {

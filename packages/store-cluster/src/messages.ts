@@ -120,15 +120,18 @@ export function ofRuns(runs: Runs): DecisionMessage[] {
   return all;
 }
 
+const limitTexts = new WeakMap<Limit, string>();
+
 /** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */
-export function writeLimit({ name, policy, holdMs }: Limit): string {
+export function writeLimit(limit: Limit): string {
+  const known = limitTexts.get(limit);
+  if (known !== undefined) return known;
+  const { name, policy, holdMs } = limit;
   const { optionsOf } = algorithms[policy.algorithm] as AlgorithmDefinition<Policy, object>;
-  return JSON.stringify([
-    name,
-    { algorithm: policy.algorithm, ...optionsOf(policy) },
-    policy.algorithm === "concurrency" ? undefined : policy.holdMs,
-    holdMs,
-  ]);
+  const longestMs = policy.algorithm === "concurrency" ? undefined : policy.holdMs;
+  const text = JSON.stringify([name, { algorithm: policy.algorithm, ...optionsOf(policy) }, longestMs, holdMs]);
+  limitTexts.set(limit, text);
+  return text;
 }
 
 export function readLimit(text: string): Limit {
