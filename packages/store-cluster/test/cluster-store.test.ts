@@ -9,6 +9,7 @@ import { connected } from "./connected.js";
 
 const policy = fixedWindow({ limit: 100, window: "365d" });
 const limit = createLimit("jobs", policy);
+const large = createLimit("large", fixedWindow({ limit: 1000, window: "365d" }));
 const patienceMs = 30_000;
 
 const closers: (() => void)[] = [];
@@ -100,6 +101,22 @@ describe("clusterStore", () => {
         ["consume", "a", 2],
       ],
     ]);
+  });
+
+  it("sends at most 256 equal requests in one message, and decides all of them", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    closers.push(() => vi.useRealTimers());
+    const { port1, port2 } = channel();
+    const sizes: number[] = [];
+    port1.on("message", ({ calls }) => sizes.push(...calls.map(([, , times]: [number, unknown[], number]) => times)));
+    const served = serveClusterStore();
+    served.connect(port1);
+    closers.push(served.close);
+    const store = clusterStore({ port: port2 });
+    const asked = Array.from({ length: 600 }, () => store.consume(large, "key", 1, patienceMs));
+    const made = await Promise.all(asked);
+    expect(sizes).toEqual([256, 256, 88]);
+    expect(made.map(({ remaining }) => remaining)).toEqual(made.map((_, n) => 999 - n));
   });
 
   it("writes decisions of equal requests as runs, and reads them back exactly", () => {

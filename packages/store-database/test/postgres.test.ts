@@ -1,8 +1,9 @@
 import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
 import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/src/index.js";
+import type { Version } from "../src/index.js";
 import { type PostgresClient, postgres, postgresMigration } from "../src/postgres.js";
 import { compareWithMemory } from "./compare-with-memory.js";
 import { hostileKeysCase, suiteOf, swapManyCase } from "./suite.js";
@@ -31,6 +32,27 @@ suiteOf("a store in Postgres", () => postgres(pool));
 hostileKeysCase("a store in Postgres with the encoding LATIN1", () => postgres(latin));
 swapManyCase("the driver for Postgres", () => postgres(pool));
 if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));
+
+test("a row in Postgres ends after its life, at a whole minute, so that most changes leave the index alone", async () => {
+  const driver = postgres(pool);
+  const lifeMs = 90_000;
+  const prefix = `ends-${Math.random()}-`;
+  const swap = async (was?: Version) => {
+    const fromMs = Date.now();
+    const change = (n: number) => ({ key: `${prefix}${n}`, was, value: "1", lifeMs });
+    const swapped = await driver.swap([change(1)], { fromMs: 0, untilMs: fromMs + 60_000 });
+    if (was === undefined) await driver.swap([change(2), change(3)], { fromMs: 0, untilMs: fromMs + 60_000 });
+    const { rows } = await pool.query("SELECT ends_ms::float8 AS ends FROM floodgate WHERE starts_with(key, $1)", [prefix]);
+    expect(rows).toHaveLength(3);
+    for (const { ends } of rows) {
+      expect(ends % 60_000).toBe(0);
+      expect(ends).toBeGreaterThanOrEqual(fromMs + lifeMs);
+      expect(ends).toBeLessThan(Date.now() + lifeMs + 120_000);
+    }
+    return swapped.rows[0]?.version;
+  };
+  await swap(await swap());
+});
 
 /** A server that ends up to five statements in a row for other transactions, as with serializable ones. Every kind of statement may be one. */
 function refusing(): PostgresClient {
