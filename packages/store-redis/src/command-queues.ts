@@ -1,3 +1,4 @@
+import type { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { CommandQueue, type QueueOptions } from "./command-queue.js";
 import type { Step } from "./steps.js";
@@ -6,11 +7,13 @@ import type { Step } from "./steps.js";
 export class CommandQueues {
   readonly #client: RedisClient;
   readonly #options: QueueOptions;
+  readonly #changes: Changes;
   readonly #queues = new Map<string, CommandQueue>();
 
-  constructor(client: RedisClient, options: QueueOptions) {
+  constructor(client: RedisClient, options: QueueOptions, changes: Changes) {
     this.#client = client;
     this.#options = options;
+    this.#changes = changes;
   }
 
   slotOf(redisKey: string): number {
@@ -29,7 +32,15 @@ export class CommandQueues {
       queue = new CommandQueue(this.#client, this.#options);
       this.#queues.set(server, queue);
     }
+    if (step.mayFree) this.#announce(step.answer);
     queue.add(step as Step);
     return step.answer;
+  }
+
+  /** Announces a change before it is sent. Once more after it, if that failed, or was too long before. */
+  #announce(done: Promise<unknown>): void {
+    const announce = (): void => this.#changes.announce();
+    announce();
+    done.then(announce, announce);
   }
 }

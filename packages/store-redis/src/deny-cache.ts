@@ -1,11 +1,13 @@
 import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
+import type { Changes } from "./changes.js";
 
 export interface DenyCacheOptions {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
   readonly maxKeys: number;
-  /** How long a state is used. Refunds and resets by other processes are noticed after at most this time. */
+  /** How long a state is used without a look at `changes`. Refunds and resets by other processes are noticed after at most this time. */
   readonly maxAgeMs: number;
+  readonly changes: Changes;
   /** The injected clock; without one, the server's clock is estimated. */
   readonly clock: Clock | undefined;
 }
@@ -39,7 +41,18 @@ export interface CachedLimit {
   readonly suffix: string;
   /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
   readonly deniedMs: number;
+  /** The same while `changes` says that nobody has changed anything. */
+  readonly longestMs: number;
 }
+
+/**
+ * A rejection is asked for again after this time, if not before. It bounds how late a change is noticed that was not announced: by a process
+ * that has ended or lost its connection in between, by an older version, or by hand.
+ */
+export const longestMs = 60_000;
+
+/** Two clocks may drift apart by this ratio: twice the most that NTP corrects. */
+const drift = 0.001;
 
 /** How long at least an answered reset or refund is remembered. */
 const rememberedMs = 1000;
@@ -50,8 +63,8 @@ const wholeLog = 8;
 /**
  * Caches the states of rejected keys for all limits of a store, and repeats Redis's decision on them with core's algorithm. A rejection
  * computed this way is certain, because usage in Redis only grows: unless the key is reset or refunded, or a plan with a faster bucket
- * charges it. Changes by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. So a key under attack costs one
- * round trip a second. Limits beside the rejecting one show their last known numbers.
+ * charges it. Changes by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. Until somebody announces one, a
+ * key under attack costs one round trip a minute; from then on, one a second. Limits beside the rejecting one show their last known numbers.
  */
 export class DenyCache {
   readonly #options: DenyCacheOptions;
@@ -80,19 +93,23 @@ export class DenyCache {
     let next: KnownState | undefined;
     for (let other = this.#states.peek(key); other !== undefined; other = other.next) {
       // A copy, because the cache knows the length of what it holds.
-      if (other.suffix !== suffix && this.#ageMs(other, state) <= this.#options.maxAgeMs) next = { ...other, next };
+      if (other.suffix !== suffix && this.#mayReject(other, state)) next = { ...other, next };
     }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
     const { cells, spare, blocked, atMs } = state;
     this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, next });
+    this.#options.changes.read(this.#options.clock === undefined ? receivedMs : atMs);
     for (const oldest of this.#states.rvalues()) {
-      if (this.#ageMs(oldest as KnownState, state) <= this.#options.maxAgeMs) return;
+      if (this.#mayReject(oldest as KnownState, state)) return;
       this.#states.pop();
     }
   }
 
-  #ageMs(state: DeniedState, newest: DeniedState): number {
-    return this.#options.clock === undefined ? newest.receivedMs - state.receivedMs : newest.atMs - state.atMs;
+  /** Whether a state is not too old to be used, or may be found not to be. */
+  #mayReject(state: DeniedState, newest: DeniedState): boolean {
+    const { clock, maxAgeMs, changes } = this.#options;
+    const ageMs = clock === undefined ? newest.receivedMs - state.receivedMs : newest.atMs - state.atMs;
+    return ageMs <= maxAgeMs || (ageMs <= longestMs && changes.mayLast(clock === undefined ? state.sentMs : state.atMs));
   }
 
   #find(suffix: string, key: string): KnownState | undefined {
@@ -149,27 +166,37 @@ export class DenyCache {
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed, or undefined if `certain`.
    */
-  look({ limit, suffix, deniedMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
+  look({ limit, suffix, deniedMs, longestMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
     const state = this.#find(suffix, key);
     if (state === undefined || (certain && state.doubtful)) return undefined;
-    const { clock } = this.#options;
+    const { clock, changes } = this.#options;
     let nowMs: number;
     let slackMs = 0;
+    // By the clock of `changes`.
+    let steadyMs: number;
+    let { sentMs } = state;
     if (clock === undefined) {
-      const steadyMs = performance.now();
-      nowMs = state.atMs + Math.floor(steadyMs - state.receivedMs);
+      steadyMs = performance.now();
+      const knownMs = steadyMs - state.receivedMs;
+      nowMs = state.atMs + Math.floor(knownMs);
       // The server's clock may be up to one round trip ahead of this estimate, and a request would take one more to arrive. Add
       // 1 ms because both times are rounded down.
-      slackMs = Math.ceil(2 * (state.receivedMs - state.sentMs)) + 1;
+      slackMs = Math.ceil(2 * (state.receivedMs - sentMs) + drift * knownMs) + 1;
     } else {
-      nowMs = clock();
+      steadyMs = nowMs = clock();
+      sentMs = state.atMs;
     }
-    if (nowMs < state.atMs || nowMs - state.atMs > deniedMs) return undefined;
+    changes.read(steadyMs);
+    const ageMs = nowMs - state.atMs;
+    const isOld = ageMs > deniedMs;
+    if (ageMs < 0 || (isOld && (ageMs > longestMs || state.doubtful || !changes.holds(sentMs, steadyMs)))) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const { blocked } = state;
     if (blocked !== undefined && blocked.untilMs - nowMs > slackMs && !state.doubtful) {
       return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blocked, nowMs) : undefined;
     }
+    // Nobody announces that a limit is used up.
+    if (isOld && certain && decision.allowed) return undefined;
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
     if (state.doubtful || !(decision.retryAfterMs > slackMs))
       return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });

@@ -1,6 +1,6 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
+import { type CachedLimit, DenyCache, type DenyCacheOptions, longestMs } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
 import { type LeanCheck, LeanScripts } from "./lean.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
@@ -43,6 +43,7 @@ export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
   readonly denied: DenyCache | undefined;
   readonly #deniedMs: number;
+  readonly #longestMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
   readonly #scripts: LeanScripts;
@@ -55,6 +56,7 @@ export class KnownLimits {
     this.denied = denyCache && new DenyCache(denyCache);
     this.#scripts = new LeanScripts(this.denied !== undefined);
     this.#deniedMs = denyCache?.maxAgeMs ?? 0;
+    this.#longestMs = denyCache?.changes.isRead ? Math.max(longestMs, this.#deniedMs) : this.#deniedMs;
     this.#leaseMs = leaseMs;
   }
 
@@ -72,6 +74,8 @@ export class KnownLimits {
     const policy = argumentsOf(limit.policy, limit.holdMs);
     const kindSize = suffix.length - suffix.lastIndexOf(":") - 1;
     const lifeMs = lifeOf(limit, this.#leaseMs);
+    const deniedMs = Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs);
+    const { recoveryMs, delays = recoveryMs !== undefined } = limit.algorithm;
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
       policy,
@@ -80,7 +84,9 @@ export class KnownLimits {
       scripts: this.#scripts,
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
-      deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
+      deniedMs,
+      // A bucket or a queue flows faster once a request of a larger plan has charged it, and nobody announces that.
+      longestMs: delays || lifeMs !== undefined ? deniedMs : this.#longestMs,
       lease: undefined,
     };
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);

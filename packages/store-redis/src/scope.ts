@@ -1,4 +1,5 @@
 import { type Clock, wholeMsClock } from "@floodgate/core/store";
+import { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { CommandQueues } from "./command-queues.js";
@@ -9,7 +10,7 @@ import { KnownLimits, keyedCheck } from "./limits.js";
 /** What decides whether two stores of one scope share their parts. */
 export interface PartOptions {
   readonly clock: Clock | undefined;
-  readonly denyCache: Omit<DenyCacheOptions, "clock"> | undefined;
+  readonly denyCache: Omit<DenyCacheOptions, "clock" | "changes"> | undefined;
   /** How long leases live; undefined if only limits lease that say so. */
   readonly leaseMs: number | undefined;
 }
@@ -49,8 +50,9 @@ export class Scope {
     if (known !== undefined) return known.parts;
     const { denyCache, leaseMs } = options;
     const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
-    const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined });
-    const limits = new KnownLimits(denyCache && { ...denyCache, clock }, leaseMs);
+    const changes = new Changes(this.client, `${this.prefix}:changes`, clock, denyCache?.maxAgeMs ?? 0);
+    const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined }, changes);
+    const limits = new KnownLimits(denyCache && { ...denyCache, clock, changes }, leaseMs);
     const leases = new Leases({
       clock,
       queues,

@@ -73,6 +73,11 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
     return undefined;
   }
 
+  /** Whether a rejection may end early because of it. Then other processes must hear of it: see changes.ts. */
+  get mayFree(): boolean {
+    return false;
+  }
+
   /** Writes its keys and arguments to the batch. */
   abstract write(batch: GeneralBatch): void;
 
@@ -309,6 +314,11 @@ export class Settle extends Step<number> {
     this.#cost = cost;
   }
 
+  /** Held units come back at any moment, so their rejections are not cached. */
+  override get mayFree(): boolean {
+    return this.#cost < this.#charge.cost && this.#known.limit.policy.holdMs === undefined;
+  }
+
   write(batch: GeneralBatch): void {
     const { cost, atMs, heldUntilMs, state = 0, receipt } = this.#charge;
     const isHeld = heldUntilMs !== undefined;
@@ -365,6 +375,10 @@ export class Renew extends Step<Decision | undefined> {
 
 /** Deletes a state, and lifts the ban of its key. */
 export class Reset extends Step<void> {
+  override get mayFree(): boolean {
+    return true;
+  }
+
   write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("d");
@@ -386,6 +400,11 @@ export class Block extends Step<Blocked> {
     this.#kind = kind;
   }
 
+  /** A block replaces one that may be longer. A ban that is in force stays. */
+  override get mayFree(): boolean {
+    return this.#kind === "block";
+  }
+
   write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
@@ -399,6 +418,10 @@ export class Block extends Step<Blocked> {
 
 /** Lifts the block and the ban of a key. */
 export class Unblock extends Step<void> {
+  override get mayFree(): boolean {
+    return true;
+  }
+
   write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("u");

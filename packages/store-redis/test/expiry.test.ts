@@ -99,7 +99,8 @@ class Life {
 
 const logsRejected = ({ policy }: Limiter): boolean => policy.algorithm === "sliding-window-log" && policy.countRejected;
 
-async function names(pattern = "*"): Promise<string[]> {
+/** By default the names of all keys of limits. */
+async function names(pattern = "*{*"): Promise<string[]> {
   return ((await server.command("KEYS", pattern)) as string[]).sort();
 }
 

@@ -184,7 +184,8 @@ test("21: every key expires, even if its requests are rejected in this process",
   const api = limiter(yearly(2));
   for (let i = 0; i < 10; i++) await api.consume("k");
   for (const name of await names()) expect(await server.command("PTTL", name)).toBeGreaterThan(0);
-  expect(await names()).toHaveLength(1);
+  // The rejections are cached, so there may be a key with the last announcement of a change.
+  expect((await names()).filter((name) => name !== "floodgate:changes")).toHaveLength(1);
 });
 
 test("22: a cached rejection applies only to its cost and above", async () => {

@@ -80,6 +80,10 @@ export class EndLease extends Step<void> {
     this.#spent = spent;
   }
 
+  override get mayFree(): boolean {
+    return true;
+  }
+
   write(batch: GeneralBatch): void {
     batch.keys.push(this.#check.redisKey);
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
