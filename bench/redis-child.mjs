@@ -9,6 +9,8 @@ import { subjects } from "./redis/subjects.mjs";
 const [name, port] = process.argv.slice(2);
 /** Requests per key before the measurement. */
 const visits = subjects[name].keys > 1000 ? 2 : 10;
+/** A process reads for a second what others announce, before it relies on it. Then each key is rejected once more. */
+const listensMs = subjects[name].denied && subjects[name].keys > 1000 ? 1200 : 0;
 /** One of this many decisions is timed: reading the clock takes longer than a rejection in process. */
 const timed = 7;
 /** The event loop turns at least this often, as in a server. */
@@ -22,7 +24,12 @@ const { decide, allowed } = await subject.make(redis);
 
 /** Some libraries return a rejection, others throw it. */
 async function visitKeys() {
-  for (let i = 0; i < visits; i++) await Promise.allSettled(keys.map((key) => decide(key)));
+  const visit = () => Promise.allSettled(keys.map((key) => decide(key)));
+  for (let i = 0; i < visits; i++) await visit();
+  if (listensMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, listensMs));
+    await visit();
+  }
   return keys.length;
 }
 

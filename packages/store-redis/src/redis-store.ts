@@ -32,8 +32,8 @@ export interface RedisStoreOptions {
   clock?: Clock;
   /**
    * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
-   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 500 bytes each). `maxAgeMs`: how long to use a rejection (default 1000); a reset, unblock or refund
-   * by another process is noticed after at most this time.
+   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 500 bytes each). `maxAgeMs`: after at most this time a reset, unblock or refund
+   * by another process is noticed (default 1000). A rejection is used for so long, and for up to a minute while no process announces such a change.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
   /**
