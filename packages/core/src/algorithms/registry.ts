@@ -1,4 +1,4 @@
-import { conflict, FloodgateError, inside, shown } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, loadedAlgorithms } from "./algorithm.js";
@@ -93,7 +93,7 @@ function isPolicy(value: object): value is Policy {
 function fromOptions(where: string, options: { algorithm?: unknown }, all: Algorithms | undefined): Policy {
   const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
   const { algorithm: _, ...rest } = options;
-  return inside(
+  return atPath(
     [],
     () => ((all?.[algorithm] as ReturnType<typeof definitionOf> | undefined) ?? definitionOf({ algorithm })).make(rest),
     where,

@@ -48,7 +48,7 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
 
 /**
  * The state with intervals: the tokens after the last charge (negative in debt), the last refill before it, and the largest numbers that
- * charged the state: see rate.ts. A capacity of 0 means that the key was not used.
+ * charged the state: see smooth-bucket.ts. A capacity of 0 means that the key was not used.
  */
 const layout = ["tokens", "last", "capacity", "refill"] as const;
 const TOKENS = layout.indexOf("tokens");

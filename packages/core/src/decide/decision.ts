@@ -131,7 +131,7 @@ export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number,
 
 /**
  * For synchronous stores: implements `Store.consumeAll`. If the request passes, every limit that allows it is charged, else none.
- * Look-only limits are never charged.
+ * `dryRun` checks are never charged.
  */
 export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
   const decisions: Decision[] = [];

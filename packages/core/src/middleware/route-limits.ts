@@ -2,7 +2,7 @@ import type { Store } from "../decide/store.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { limitWords } from "../rules/rule.js";
-import { inside } from "../support/errors.js";
+import { atPath } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
 import { type DefaultStore, RateLimit } from "./rate-limit.js";
@@ -83,7 +83,7 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
     for (const word of replaced) delete base[word as keyof Options];
     const name =
       base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};
-    return inside([], () => this.#add(where, { ...base, ...name, ...own } as Options), where);
+    return atPath([], () => this.#add(where, { ...base, ...name, ...own } as Options), where);
   }
 
   close(): void {

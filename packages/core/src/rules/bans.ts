@@ -8,7 +8,7 @@ import { activeListener } from "../events/listeners.js";
 import { Deadlines, msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationOption, durationText } from "../support/duration.js";
-import { inside } from "../support/errors.js";
+import { atPath } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
 import { allOf, andThen, attempt, isPromise, type Promised, runInBackground } from "../support/promises.js";
@@ -39,7 +39,7 @@ export class Ban {
   /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
     const place = `${where}: ban`;
-    const { after, within, forMs } = inside(["ban"], () => {
+    const { after, within, forMs } = atPath(["ban"], () => {
       checkOptions(place, options, ["after", "within", "for"], 'ban: { after: 10, within: "1m", for: "1h" }');
       return {
         after: wholeNumber(place, "after", options.after, 1, 10),

@@ -1,4 +1,4 @@
-import { conflict, FloodgateError, inside, invalidOption, shown, wrongOption } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
@@ -108,7 +108,7 @@ export function tryRules<Req>(
   for (const [i, rule] of rules.entries()) {
     if (mistakes.length >= max) break;
     const place = `${where}: rules[${i}]`;
-    collectMistake(mistakes, () => compiled.push(inside(["rules", i], () => compileRule(place, rule, names, context), place)));
+    collectMistake(mistakes, () => compiled.push(atPath(["rules", i], () => compileRule(place, rule, names, context), place)));
   }
   return { compiled, mistakes };
 }

@@ -7,7 +7,7 @@ import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { durationOption } from "../support/duration.js";
-import { conflict, FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, reasonOf, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, attempt, isPromise, type Promised } from "../support/promises.js";
@@ -80,7 +80,7 @@ export class CompiledRule<Req> implements Counted {
     this.#where = where;
     this.options = rule;
     this.#context = context;
-    this.name = inside(["name"], () => checkName(where, rule.name));
+    this.name = atPath(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     const { ambiguousPath = "count" } = rule;
     this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
@@ -91,7 +91,7 @@ export class CompiledRule<Req> implements Counted {
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
-    this.#key = inside(["key"], () => keySource(where, key, context, this.match));
+    this.#key = atPath(["key"], () => keySource(where, key, context, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
       throw conflict(
@@ -149,7 +149,7 @@ export class CompiledRule<Req> implements Counted {
         { at: ["plans"] },
       );
     }
-    const policies = inside(["plans"], () => compilePlans(this.#where, options, base));
+    const policies = atPath(["plans"], () => compilePlans(this.#where, options, base));
     checkLease(
       this.#where,
       this.#lease,

@@ -1,6 +1,6 @@
 import type { Limit } from "../decide/decision.js";
 import type { Descriptor } from "../requests/descriptor.js";
-import { conflict, inside, invalidOption, shown } from "../support/errors.js";
+import { atPath, conflict, invalidOption, shown } from "../support/errors.js";
 import { type DescriptorMatch, type EntryTest, type Match, valueTest } from "./match.js";
 
 /** A rule's `match`, before it is checked. */
@@ -19,7 +19,7 @@ export function compileDescriptorMatch(where: string, match: Parts, keyed: reado
       [http],
     );
   }
-  const entries = descriptor === undefined ? [] : inside(["descriptor"], () => compileEntries(where, descriptor));
+  const entries = descriptor === undefined ? [] : atPath(["descriptor"], () => compileEntries(where, descriptor));
   for (const name of keyed) {
     const own = entries.find((entry) => entry.name === name);
     if (own === undefined) entries.push({ name, absent: false, ...valueTest(true) });
@@ -30,7 +30,7 @@ export function compileDescriptorMatch(where: string, match: Parts, keyed: reado
       );
     }
   }
-  const test = domain === undefined ? undefined : inside(["domain"], () => valueTest(texts(where, "domain", domain, 'domain: "edge"')));
+  const test = domain === undefined ? undefined : atPath(["domain"], () => valueTest(texts(where, "domain", domain, 'domain: "edge"')));
   return { domain: test, entries };
 }
 
@@ -44,7 +44,7 @@ function compileEntries(where: string, descriptor: unknown): EntryTest[] {
     );
   }
   return named.map(([name, value]) =>
-    inside([name], () => {
+    atPath([name], () => {
       if (name === "") {
         throw invalidOption(`${where}: \`match.descriptor\` names an entry without a key. Write ${example}.`);
       }

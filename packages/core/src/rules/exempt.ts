@@ -1,5 +1,5 @@
 import { encodeKey, type Key } from "../limits/key.js";
-import { inside, invalidOption, shown } from "../support/errors.js";
+import { atPath, invalidOption, shown } from "../support/errors.js";
 import { contains, type IpRange, parseCidr, parseIp } from "../support/ip.js";
 import { checkOptions } from "../support/options.js";
 
@@ -22,11 +22,11 @@ export interface Exempted {
  */
 export function compileExempt(where: string, exempt: Exempt | undefined): readonly Exempted[] {
   if (exempt === undefined) return [];
-  return inside(["exempt"], () => {
+  return atPath(["exempt"], () => {
     checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
-    const ranges = list(where, "ips", exempt.ips).map((text, i) => inside(["ips", i], () => range(where, text)));
+    const ranges = list(where, "ips", exempt.ips).map((text, i) => atPath(["ips", i], () => range(where, text)));
     const keys = list(where, "keys", exempt.keys) as readonly Key[];
-    for (const [i, key] of keys.entries()) inside(["keys", i], () => encodeKey(key));
+    for (const [i, key] of keys.entries()) atPath(["keys", i], () => encodeKey(key));
     return [{ ranges, keys }];
   });
 }

@@ -2,7 +2,7 @@ import type { CountedKey, Key } from "../limits/key.js";
 import { entryValue } from "../requests/descriptor.js";
 import type { KeyFunction } from "../requests/functions.js";
 import { noRoute, type RequestContext, type RouteOf } from "../requests/request-context.js";
-import { conflict, FloodgateError, inside, shown } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, shown } from "../support/errors.js";
 import { isHeaderName, nearest } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import type { CompiledMatch } from "./match.js";
@@ -82,7 +82,7 @@ export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>
   };
   if (!Array.isArray(key)) return ofName(key);
   if (key.length === 0) throw unknownKey(where, key, names);
-  const parts = key.map((part, i) => inside([i], () => ofName(part)));
+  const parts = key.map((part, i) => atPath([i], () => ofName(part)));
   return {
     of: ofAll(parts.map((part) => part.of)),
     kind: parts.map((part) => part.kind as KeyKind),

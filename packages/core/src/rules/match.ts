@@ -1,5 +1,5 @@
 import type { Readings } from "../requests/path.js";
-import { inside, invalidOption, shown } from "../support/errors.js";
+import { atPath, invalidOption, shown } from "../support/errors.js";
 import { checkOptions, didYouMean, isHeaderName } from "../support/options.js";
 import { compilePath, type PathPattern, PathTrie } from "./path-pattern.js";
 
@@ -60,7 +60,7 @@ export function compileMatch(
   match: Match,
   readDescriptor?: (where: string, match: Match) => DescriptorMatch,
 ): CompiledMatch {
-  return inside(["match"], () => {
+  return atPath(["match"], () => {
     const parts = ["method", "path", "header", "domain", "descriptor"];
     checkOptions(`${where}: match`, match, parts, 'match: { method: "POST", path: "/posts" }');
     // Such a rule counts no HTTP request, and other rules count no descriptor.
@@ -93,8 +93,8 @@ function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
 
 /** One value or a list of at least one. */
 function each<T>(where: string, option: string, value: unknown, compile: (value: unknown) => T): T[] {
-  if (!Array.isArray(value)) return [inside([option], () => compile(value))];
-  if (value.length > 0) return value.map((item, i) => inside([option, i], () => compile(item)));
+  if (!Array.isArray(value)) return [atPath([option], () => compile(value))];
+  if (value.length > 0) return value.map((item, i) => atPath([option, i], () => compile(item)));
   throw invalidOption(`${where}: \`match.${option}\` is an empty array, which matches no request. Leave it out to match every request.`, [
     option,
   ]);
@@ -121,7 +121,7 @@ function compileMethods(where: string, methods: string | readonly string[]): Set
 }
 
 function compileHeaders(where: string, headers: NonNullable<Match["header"]>): HeaderTest[] {
-  return inside(["header"], () => {
+  return atPath(["header"], () => {
     if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
       throw invalidOption(
         `${where}: \`match.header\` must name headers and their values, but was ${shown(headers)}. Write header: { "x-api-version": "2" }.`,

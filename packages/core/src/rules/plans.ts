@@ -3,7 +3,7 @@ import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Limit } from "../decide/decision.js";
 import type { Key } from "../limits/key.js";
 import type { Duration } from "../support/duration.js";
-import { conflict, FloodgateError, inside, invalidOption, shown } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, invalidOption, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 
 type AnyOptions<Options = PolicyOptions> = Options extends unknown ? keyof Options : never;
@@ -37,7 +37,7 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     checkOptions(place, plan, numbers, planExample);
     return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
   };
-  return new Map(Object.entries(plans).map(([name, plan]) => [name, inside([name], () => compile(name, plan))]));
+  return new Map(Object.entries(plans).map(([name, plan]) => [name, atPath([name], () => compile(name, plan))]));
 }
 
 /**
@@ -58,7 +58,7 @@ export function policyOption<Req>(
     }
     return typeof policy === "function" && factoryName(policy) === undefined
       ? (policy as (request: Req) => unknown)
-      : inside(["policy"], () => toPolicy(where, policy));
+      : atPath(["policy"], () => toPolicy(where, policy));
   }
   if (typeof limit === "function") {
     throw invalidOption(
@@ -74,7 +74,7 @@ export function policyOption<Req>(
       `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
     );
   }
-  return inside([], () => slidingWindowCounter({ limit, window }), where);
+  return atPath([], () => slidingWindowCounter({ limit, window }), where);
 }
 
 /** Gives one key of a rule another plan for a time. */
@@ -109,7 +109,7 @@ export function compileGrants(
   if (!Array.isArray(grants)) throw invalid(where, "grants", "an array", grants);
   return new Map(
     grants.map((grant: Grant, i) =>
-      inside(["grants", i], () => {
+      atPath(["grants", i], () => {
         checkOptions(`${where}: grants`, grant, ["key", "plan", "until"], example);
         const { key, plan, until } = grant;
         const limit = plans?.get(plan);
@@ -119,7 +119,7 @@ export function compileGrants(
         }
         const untilMs = isInstant.test(until) ? Date.parse(until) : Number.NaN;
         if (Number.isNaN(untilMs)) throw invalid(where, "until", "a date, or a time with its zone", until);
-        return [inside(["key"], () => textOf(key)), { plan, limit, untilMs }];
+        return [atPath(["key"], () => textOf(key)), { plan, limit, untilMs }];
       }),
     ),
   );

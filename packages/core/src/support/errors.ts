@@ -41,8 +41,8 @@ export type ErrorCode =
   | "FLOODGATE_UNKNOWN_RULE";
 
 /**
- * An error of configuration, input or a store. A rejected request is a decision, and an error only where the app asks for one (`enforce`). `code` is stable. The message says what is
- * wrong, what was given and what to write instead.
+ * An error of configuration, input or a store. A rejected request is a decision, and an error only where the app asks for one (`enforce`).
+ * `code` is stable. The message says what is wrong, what was given and what to write instead.
  */
 export class FloodgateError extends Error {
   readonly code: ErrorCode;
@@ -59,7 +59,7 @@ export class FloodgateError extends Error {
 
 /**
  * The error of an option with a wrong value: what it must be, what was given, and what to write.
- * @param at the path of the option. Empty if the caller adds it: see `inside`.
+ * @param at the path of the option. Empty if the caller adds it: see `atPath`.
  */
 export function wrongOption(
   where: string,
@@ -88,10 +88,10 @@ export function printable(text: string): string {
 }
 
 /**
- * Runs `make` for a part of the options, and prefixes `at` of its errors with the part's path.
- * @param place stands before messages that lack it, in place of the function that complains.
+ * Runs `make` for a part of the options. Its errors get the path of the part in front of their `at`.
+ * @param place replaces the function's name that begins a message: `rateLimit: rules[2]`. Default: the message stays.
  */
-export function inside<T>(part: readonly (string | number)[], make: () => T, place = ""): T {
+export function atPath<T>(part: readonly (string | number)[], make: () => T, place = ""): T {
   try {
     return make();
   } catch (error) {
