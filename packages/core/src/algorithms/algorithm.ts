@@ -237,18 +237,18 @@ export interface PolicyBase {
 }
 
 /** The largest product of a policy's numbers. A debt and an instant can be added to it, and the sum stays below 2^53. */
-const largest = 2 ** 51;
+const maxProduct = 2 ** 51;
 
 /**
  * Refuses a policy whose arithmetic would not be exact.
- * @param most the largest product that leaves room for a debt as large as the quota.
+ * @param max the largest product that leaves room for a debt as large as the quota.
  * @throws FloodgateError `FLOODGATE_POLICY_TOO_LARGE`
  */
-export function checkExact(where: string, product: number, advice: string, most: number = largest): void {
-  if (product <= most) return;
+export function checkExact(where: string, product: number, advice: string, max: number = maxProduct): void {
+  if (product <= max) return;
   throw new FloodgateError(
     "FLOODGATE_POLICY_TOO_LARGE",
-    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^${Math.log2(most)}. ${advice}`,
+    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^${Math.log2(max)}. ${advice}`,
   );
 }
 

@@ -109,7 +109,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static inState<P extends PolicyBase>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
+    const own = MadeDecision.asOwn(made);
     own.#state = state;
     return own;
   }

@@ -27,7 +27,7 @@ export interface LeakyBucketOptions {
 }
 
 /** The longest delay of a JavaScript timer, in milliseconds. */
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * A queue of `capacity` places that releases `leak` requests per `every`. An accepted request waits `delayMs` for its turn. A full queue
@@ -45,10 +45,10 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   const longest = Math.ceil(((capacity - 1) * rate.unit) / rate.flow);
   const maxDelayMs =
     options.maxDelayMs === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, "maxDelayMs", options.maxDelayMs, 0, 5000);
-  if (Math.min(maxDelayMs, longest) > longestTimerMs) {
+  if (Math.min(maxDelayMs, longest) > maxTimerMs) {
     throw new FloodgateError(
       "FLOODGATE_POLICY_TOO_LARGE",
-      `${where}: the last in a queue of ${capacity} would wait ${longest} ms, longer than a timer holds (${longestTimerMs} ms). Lower the capacity, raise the leak, or write maxDelayMs: 30000.`,
+      `${where}: the last in a queue of ${capacity} would wait ${longest} ms, longer than a timer holds (${maxTimerMs} ms). Lower the capacity, raise the leak, or write maxDelayMs: 30000.`,
     );
   }
   return Object.freeze({

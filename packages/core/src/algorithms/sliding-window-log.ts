@@ -10,7 +10,7 @@ import {
   type PolicyBase,
   register,
 } from "./algorithm.js";
-import { deepest, windowChangeOf } from "./debt.js";
+import { maxDebt, windowChangeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 
 /** The times of the units taken. It is exact in every window. */
@@ -160,10 +160,10 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     // Rejected requests may have replaced the charge. Then nothing is given back, and its debt counts from the first of them.
     let units = 0;
     if (cells[entries + 2 * entry] === chargedAtMs) units = (cells[entries + 2 * entry + 1] as number) - totalBefore(cells, at, entry);
-    const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
+    const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(maxDebt - (total - base), 0)));
     if (change === 0) return 0;
     // Debts do not accumulate in the numbers: before they get too large, they restart at the first unit that counts.
-    const restarts = total + change > deepest;
+    const restarts = total + change > maxDebt;
     if (to - entry > maxChanged && !restarts) {
       if (change < 0) dropOldest(cells, at, firstAbove(cells, entries, from, to, 0, leftMs), -change);
       else (cells[entries + 2 * to - 1] as number) += change;
@@ -206,11 +206,11 @@ function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, 
   const from = exists ? firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs) : to;
   const base = from === to ? 0 : totalBefore(cells, at, from);
   const total = from === to ? 0 : (cells[entries + 2 * to - 1] as number);
-  const units = Math.max(Math.min(windowChangeOf(0, cost), deepest - (total - base)), 0);
+  const units = Math.max(Math.min(windowChangeOf(0, cost), maxDebt - (total - base)), 0);
   if (units === 0) return 0;
   const last = append(cells, at, from, to, base, atMs, total + units);
   // As with a settlement, the numbers restart before they get too large.
-  if (total + units > deepest) {
+  if (total + units > maxDebt) {
     for (let i = cells[at + FROM] as number; i < last; i++) (cells[entries + 2 * i + 1] as number) -= base;
     cells[at + BASE] = 0;
   }

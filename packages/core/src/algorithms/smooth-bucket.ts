@@ -1,5 +1,5 @@
 import { type Algorithm, type Cells, checkExact, emptyView, type PolicyBase } from "./algorithm.js";
-import { changeOf, given, longestDebtMs, maxMissing } from "./debt.js";
+import { changeOf, maxDebtMs, maxMissing, refundedParts } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 
 /**
@@ -111,7 +111,7 @@ function missingIn(plan: Plan, cells: Cells, at: number): number {
 /** When the state's own bucket is full, or its queue empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead. */
 export function endOf(plan: Plan, cells: Cells, at: number, nowMs: number): number {
   // No plan takes longer than ten years, or than this plan, to fill. So no stored number makes a key wait for longer.
-  const longestMs = Math.max(plan.spanMs, longestDebtMs);
+  const longestMs = Math.max(plan.spanMs, maxDebtMs);
   if (cells[at + QUOTA] === 0 || takesAt(plan, cells, at, fullAt(plan, cells, at)) > longestMs) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
   if (time > nowMs && time - nowMs > spanAt(plan, cells, at)) return Number.NEGATIVE_INFINITY;
@@ -231,7 +231,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     const parts = unitAt(policy, cells, at);
     // The fastest of the plans that charged the state may have refilled it.
     const fastest = Math.max(flow, Math.ceil((cells[at + AMOUNT] as number) / divisor));
-    const due = given(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastest);
+    const due = refundedParts(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastest);
     const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
     const back = Math.min(rescale(Math.min(due, missingAt(policy, cells, at, atMs)), unit, parts), room);
     if (back === 0) return 0;

@@ -1,7 +1,7 @@
 import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase, register } from "./algorithm.js";
-import { changeOf, given, longestDebtMs, maxMissing } from "./debt.js";
+import { changeOf, maxDebtMs, maxMissing, refundedParts } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
 
@@ -65,7 +65,7 @@ function endOf({ capacity, refill, everyMs, spanMs }: TokenBucketPolicy, cells: 
   const most = cells[at + CAPACITY] as number;
   const fastest = cells[at + REFILL] as number;
   const aheadMs = (cells[at + LAST] as number) - nowMs;
-  if (most === 0 || takesMs(most, fastest, everyMs) > Math.max(spanMs, longestDebtMs)) return Number.NEGATIVE_INFINITY;
+  if (most === 0 || takesMs(most, fastest, everyMs) > Math.max(spanMs, maxDebtMs)) return Number.NEGATIVE_INFINITY;
   if (aheadMs > 0 && aheadMs > takesMs(Math.max(most, capacity), Math.max(fastest, refill), everyMs)) return Number.NEGATIVE_INFINITY;
   return (cells[at + LAST] as number) + takesMs(most - (cells[at + TOKENS] as number), fastest, everyMs);
 }
@@ -152,7 +152,7 @@ const intervalBucket: Algorithm<TokenBucketPolicy> = {
     // Refills happen at last + k · every. Those after the charge have given something back already.
     const since = Math.max(Math.ceil((last + count * everyMs - chargedAtMs) / everyMs), 0);
     const missing = capacity - Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
-    const due = given(reserved, cost, capacity, 1, since * Math.max(cells[at + REFILL] as number, refill));
+    const due = refundedParts(reserved, cost, capacity, 1, since * Math.max(cells[at + REFILL] as number, refill));
     const back = Math.min(due, missing, (cells[at + CAPACITY] as number) - (cells[at + TOKENS] as number));
     if (back === 0) return 0;
     (cells[at + TOKENS] as number) += back;

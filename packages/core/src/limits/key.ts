@@ -29,7 +29,7 @@ export class KeyDigest {
 export type CountedKey = Key | KeyDigest | readonly (KeyPart | KeyDigest | readonly KeyPart[])[];
 
 /** Longer texts are hashed, so that a client cannot choose how much memory a key takes. */
-const longestText = 200;
+const maxTextLength = 200;
 
 export const secretPrefix = "secret:";
 
@@ -127,7 +127,7 @@ export function isClientIpv6(part: unknown): boolean {
 }
 
 function bounded(text: string): string {
-  return text.length <= longestText ? text : `\\#${sha256(text)}`;
+  return text.length <= maxTextLength ? text : `\\#${sha256(text)}`;
 }
 
 /**

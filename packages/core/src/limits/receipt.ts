@@ -11,7 +11,7 @@ import type { ChargeRecord } from "./settle.js";
 export type ReceiptSecret = string | readonly string[];
 
 /** A receipt is valid for an hour, or for two spans of its policy if those are longer. */
-const shortestMs = 3_600_000;
+const minValidMs = 3_600_000;
 /** How many receipts of charges that only this process knows are kept at least; the oldest are dropped. */
 const keptLocal = 100_000;
 
@@ -51,7 +51,7 @@ export class Receipts {
     if (charge === undefined || charge.fate !== undefined) return this.#signed(["", name, "", ""], "n");
     const { limit, key, cost, atMs, state, heldUntilMs } = charge;
     const { stateKind, spanMs } = limit.policy;
-    charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
+    charge.issued ??= { id: newId(), untilMs: atMs + Math.max(minValidMs, 2 * spanMs) };
     const { id, untilMs } = charge.issued;
     const dataId = charge.settler?.dataId;
     if (dataId === undefined || state === undefined) {
