@@ -7,13 +7,12 @@ import { getOrMake } from "../support/maps.js";
 import { steadyMs } from "../support/runtime.js";
 import { warn } from "../support/warn.js";
 
-/** The breaker opens after this many failures in a row, */
-const faultsInARow = 5;
-const row = 2 ** faultsInARow - 1;
+/** The breaker opens after five failures in a row: the newest five bits of the outcomes. */
+const inARowMask = 2 ** 5 - 1;
 
-/** or after this many failures among the last calls. */
+/** The breaker also opens after this many failures among the last twenty calls. */
 const maxFaults = 10;
-const lastCalls = 2 ** 20 - 1;
+const lastCallsMask = 2 ** 20 - 1;
 
 /** The pause before a probe. It varies by a quarter, so that many processes do not probe at the same moment. */
 const pauseMs = 300;
@@ -86,14 +85,14 @@ export class Breaker implements Circuit {
 
   succeeded(period: number): void {
     if (period !== this.#period) return;
-    this.#outcomes = (this.#outcomes << 1) & lastCalls;
+    this.#outcomes = (this.#outcomes << 1) & lastCallsMask;
     if (this.#state !== "closed") this.#become("closed");
   }
 
   failed(period: number, error?: unknown): void {
     if (period !== this.#period) return;
-    this.#outcomes = ((this.#outcomes << 1) | 1) & lastCalls;
-    if (this.#state === "closed" && (this.#outcomes & row) !== row && bits(this.#outcomes) < maxFaults) return;
+    this.#outcomes = ((this.#outcomes << 1) | 1) & lastCallsMask;
+    if (this.#state === "closed" && (this.#outcomes & inARowMask) !== inARowMask && onesIn(this.#outcomes) < maxFaults) return;
     this.#probeAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
     this.#become("open", error);
   }
@@ -111,9 +110,9 @@ export class Breaker implements Circuit {
   }
 }
 
-function bits(number: number): number {
+function onesIn(bits: number): number {
   let count = 0;
-  for (let left = number; left !== 0; left &= left - 1) count++;
+  for (let left = bits; left !== 0; left &= left - 1) count++;
   return count;
 }
 

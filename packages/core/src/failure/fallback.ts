@@ -19,7 +19,7 @@ export interface FallbackUser extends Settler<Policy> {
 }
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if something was charged. */
-export interface FallbackStore {
+export interface FallbackDecider {
   /** Whether there may be usage to report when the store returns. */
   readonly hasUnreported: boolean;
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision;
@@ -32,7 +32,7 @@ export interface FallbackStore {
 }
 
 /** Decides without counting: allows every request, or rejects every request. */
-export class NoFallback implements FallbackStore {
+export class NoFallback implements FallbackDecider {
   readonly hasUnreported = false;
   readonly #allows: boolean;
   readonly #breakers: Breakers;
@@ -81,7 +81,7 @@ const instances = new WeakMap<object, WeakMap<Breakers, Map<number, LocalFallbac
  * Limits in this process while the store is down, with this process's share of each limit. When the store is back, the first request of
  * a key reports the key's usage to it (the hand-over). What the store has no room for keeps counting here.
  */
-export class LocalFallback implements FallbackStore {
+export class LocalFallback implements FallbackDecider {
   readonly #fallback: Store<"sync">;
   readonly #processes: number;
   readonly #breakers: Breakers;
@@ -114,7 +114,7 @@ export class LocalFallback implements FallbackStore {
 
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision {
     const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
-    for (const decision of made) this.#counts(decision);
+    for (const decision of made) this.#noteExpiry(decision);
     const counted = made.map((decision, i) => this.#degraded((checks[i] as Check).limit, decision));
     if (passesAll(checks, counted)) {
       checks.forEach(({ limit, key, dryRun }, i) => {
@@ -133,7 +133,7 @@ export class LocalFallback implements FallbackStore {
     const share = this.#changing(limit, key);
     const units = this.#fallback.settle(share, key, nothingReserved, cost);
     this.#usageOf(idOf(share, key), limit);
-    this.#counts(this.#fallback.peek(share, key));
+    this.#noteExpiry(this.#fallback.peek(share, key));
     return units;
   }
 
@@ -143,7 +143,7 @@ export class LocalFallback implements FallbackStore {
     const settle = (): Promised<number> => {
       if (usage.handedOver !== undefined) return usage.handedOver.settle(limit, share, key, charge, cost, store);
       const units = this.#fallback.settle(share, key, charge, cost);
-      if (units > 0) this.#counts(this.#fallback.peek(share, key));
+      if (units > 0) this.#noteExpiry(this.#fallback.peek(share, key));
       return units;
     };
     // Wait for a hand-over in flight, because it decides where the charge is.
@@ -175,18 +175,18 @@ export class LocalFallback implements FallbackStore {
     }
     const target = store();
     const handingOver = andThen<MaybeCharged, MaybeCharged>(
-      chargeUpTo(units, (units) => target.consume(charging(limit), key, units)),
-      (made) => this.#owed(limit, key, made, target),
+      chargeUpTo(units, (units) => target.consume(withoutHold(limit), key, units)),
+      (made) => this.#reportDebt(limit, key, made, target),
     );
     if (!isPromise(handingOver)) {
-      this.#reported(limit, key, used, units, handingOver);
+      this.#dropReported(limit, key, used, units, handingOver);
       return;
     }
     const settled = async (): Promise<void> => {
       try {
         const charge = await handingOver;
         // If the key was used meanwhile, all its usage is reported again later: too much is safer than too little.
-        if (this.#handingOver.get(id) === report) this.#reported(limit, key, used, units, charge);
+        if (this.#handingOver.get(id) === report) this.#dropReported(limit, key, used, units, charge);
       } finally {
         if (this.#handingOver.get(id) === report) this.#handingOver.delete(id);
       }
@@ -198,13 +198,13 @@ export class LocalFallback implements FallbackStore {
   }
 
   /** Reports the debt of a key too, once the store has counted its other usage. */
-  #owed(limit: Limit, key: string, made: MaybeCharged, store: DeadlineStore): Promised<MaybeCharged> {
+  #reportDebt(limit: Limit, key: string, made: MaybeCharged, store: DeadlineStore): Promised<MaybeCharged> {
     const debt = made === undefined ? 0 : debtIn(this.#fallback.keyState(this.#shareOf(limit), key).state);
     return debt === 0 ? made : andThen<number, MaybeCharged>(store.settle(limit, key, nothingReserved, debt), () => made);
   }
 
-  /** Moves usage to the store: only what it had no room for keeps counting here. */
-  #reported(limit: Limit, key: string, used: Decision, units: number, charge: Decision | undefined): void {
+  /** Drops usage that the store has charged. What it had no room for keeps counting here. */
+  #dropReported(limit: Limit, key: string, used: Decision, units: number, charge: Decision | undefined): void {
     if (charge === undefined) return;
     const share = this.#shareOf(limit);
     this.#fallback.reset(share, key);
@@ -217,7 +217,7 @@ export class LocalFallback implements FallbackStore {
     const usage = this.#usageOf(id, limit);
     const recoveryMs = limit.algorithm.recoveryMs?.(limit.policy, rest);
     if (recoveryMs !== undefined) usage.owed = { units: rest, untilMs: used.atMs + recoveryMs };
-    this.#counts(this.#fallback.consume(charging(share), key, rest), usage.owed?.untilMs);
+    this.#noteExpiry(this.#fallback.consume(withoutHold(share), key, rest), usage.owed?.untilMs);
   }
 
   #usageOf(id: string, limit: Limit): LocalUsage {
@@ -226,8 +226,8 @@ export class LocalFallback implements FallbackStore {
     return usage;
   }
 
-  /** Keeps `hasUnreported` true until this decision's state expires, or until `untilMs`. */
-  #counts({ atMs, resetAfterMs }: Decision, untilMs = Number.NEGATIVE_INFINITY): void {
+  /** Keeps `hasUnreported` true until this decision's state expires, and until `untilMs`. */
+  #noteExpiry({ atMs, resetAfterMs }: Decision, untilMs = Number.NEGATIVE_INFINITY): void {
     this.#unreportedUntilMs = Math.max(this.#unreportedUntilMs, atMs + resetAfterMs, untilMs);
   }
 
@@ -263,8 +263,8 @@ export class LocalFallback implements FallbackStore {
   }
 }
 
-/** The limit, whose requests charge their units at once: what was used or held here has been used. */
-function charging(limit: Limit): Limit {
+/** The limit without a hold, so that units are charged at once: what was used or held here counts as used in the store. */
+function withoutHold(limit: Limit): Limit {
   return limit.policy.holdMs === undefined ? limit : { ...limit, holdMs: 0 };
 }
 

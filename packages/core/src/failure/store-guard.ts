@@ -22,7 +22,7 @@ import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { type Breakers, breakersOf } from "./breaker.js";
 import { Deadlines, msUntil, unblockedMs } from "./deadlines.js";
-import { type DeadlineStore, type FallbackStore, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
+import { type DeadlineStore, type FallbackDecider, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
 
 /** A store in this process that decides while the main store is down. */
 export interface Fallback {
@@ -66,7 +66,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   readonly #store: Store<M>;
   readonly timeoutMs: number;
   readonly #breakers: Breakers;
-  readonly #fallbackStore: FallbackStore;
+  readonly #fallbackDecider: FallbackDecider;
   readonly #onEvent: EventListener | undefined;
   readonly #deadlines = new Deadlines();
   #leave: (() => void) | undefined;
@@ -74,7 +74,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   constructor(
     store: Store<M>,
     breakers: Breakers,
-    options: { timeoutMs: number; fallbackStore: FallbackStore; onEvent: EventListener | undefined },
+    options: { timeoutMs: number; fallbackDecider: FallbackDecider; onEvent: EventListener | undefined },
   ) {
     this.mode = store.mode;
     this.scope = scopeOf(store);
@@ -82,8 +82,8 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     this.#store = store;
     this.timeoutMs = options.timeoutMs;
     this.#breakers = breakers;
-    this.#fallbackStore = options.fallbackStore;
-    this.fallback = options.fallbackStore instanceof LocalFallback ? options.fallbackStore : undefined;
+    this.#fallbackDecider = options.fallbackDecider;
+    this.fallback = options.fallbackDecider instanceof LocalFallback ? options.fallbackDecider : undefined;
     this.#onEvent = listenerOf(options.onEvent);
   }
 
@@ -138,7 +138,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {
-    this.#fallbackStore.reset(limit, key);
+    this.#fallbackDecider.reset(limit, key);
     return this.#inTime(this.#store.reset(limit, key, this.timeoutMs));
   }
 
@@ -178,7 +178,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     };
     let answer: Promised<Made>;
     try {
-      answer = this.#fallbackStore.hasUnreported
+      answer = this.#fallbackDecider.hasUnreported
         ? this.#askAfterHandOver(call, of)
         : this.#inTime(call.ask(this.#store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
@@ -190,7 +190,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   /** Reports the usage of these keys first. Both calls have one timeout. */
   #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Made> {
     const deadlineMs = unblockedMs() + this.timeoutMs;
-    const handOver = this.#fallbackStore.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
+    const handOver = this.#fallbackDecider.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
     return andThen<void, Made>(this.#bounded(handOver), () => this.#until(deadlineMs, (leftMs) => call.ask(this.#store, of, leftMs)));
   }
 
@@ -224,7 +224,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   /** Answers without the store. If the fallback fails too, the request passes. */
   #fallBack<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Result {
     try {
-      return call.fallBack(this.#fallbackStore, of, this);
+      return call.fallBack(this.#fallbackDecider, of, this);
     } catch (error) {
       activeListener(this.#onEvent)?.({ type: "store-error", error });
       return call.fallBack(new NoFallback(true, this.#breakers), of, this);
@@ -240,35 +240,35 @@ interface StoreCall<Of extends Checks, Made, Result> {
   ask(store: Store, of: Of, timeoutMs: number): Promised<Made>;
   isAnswer(answer: unknown): boolean;
   finish(made: Made, of: Of, guard: FallbackUser): Result;
-  fallBack(fallbackStore: FallbackStore, of: Of, guard: FallbackUser): Result;
+  fallBack(decider: FallbackDecider, of: Of, guard: FallbackUser): Result;
 }
 
 const consuming: StoreCall<Check, Decision, Decision> = {
   ask: (store, { limit, key, cost }, timeoutMs) => store.consume(limit, key, cost, timeoutMs),
   isAnswer: isDecision,
   finish: (made, { limit, key }, guard) => (made.allowed ? charged(made, limit, key, guard) : asOwn(made)),
-  fallBack: (fallbackStore, check, guard) => fallbackStore.decide([check], guard).all[0] as Decision,
+  fallBack: (decider, check, guard) => decider.decide([check], guard).all[0] as Decision,
 };
 
 const deciding: StoreCall<readonly Check[], Decision[], CombinedDecision> = {
   ask: (store, checks, timeoutMs) => store.consumeAll(checks, timeoutMs),
   isAnswer: (answer) => Array.isArray(answer) && answer.every(isDecision),
   finish: (decisions, checks, guard) => combine(checks, decisions, guard),
-  fallBack: (fallbackStore, checks, guard) => fallbackStore.decide(checks, guard),
+  fallBack: (decider, checks, guard) => decider.decide(checks, guard),
 };
 
 const peeking: StoreCall<Check, Decision, Decision> = {
   ask: (store, { limit, key }, timeoutMs) => store.peek(limit, key, timeoutMs),
   isAnswer: isDecision,
   finish: (made) => asOwn(made),
-  fallBack: (fallbackStore, { limit, key }) => fallbackStore.peek(limit, key),
+  fallBack: (decider, { limit, key }) => decider.peek(limit, key),
 };
 
 const charging: StoreCall<Check, number, number> = {
   ask: (store, { limit, key, cost }, timeoutMs) => store.settle(limit, key, nothingReserved, cost, timeoutMs),
   isAnswer: (answer) => typeof answer === "number",
   finish: (units) => units,
-  fallBack: (fallbackStore, { limit, key, cost }) => fallbackStore.charge(limit, key, cost),
+  fallBack: (decider, { limit, key, cost }) => decider.charge(limit, key, cost),
 };
 
 /** Whether the answer of a third-party store is a decision at all. */
@@ -327,7 +327,7 @@ export function guardStore<M extends Mode>(
   const when = checkOnStoreError(where, onStoreError, store);
   if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as OwnGuard<Mode> as OwnGuard<M>;
   const breakers = breakersOf(store);
-  const fallbackStore =
+  const fallbackDecider =
     typeof when === "string" ? new NoFallback(when === "allow", breakers) : LocalFallback.of(when.store, when.processes, breakers);
-  return new StoreGuard(store, breakers, { timeoutMs, fallbackStore, onEvent });
+  return new StoreGuard(store, breakers, { timeoutMs, fallbackDecider, onEvent });
 }
