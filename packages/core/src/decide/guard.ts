@@ -9,7 +9,7 @@ import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, 
 /**
  * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key, and combines the decisions of
  * one atomic step: there, once, it is decided whether the request passes. `DirectGuard` does no more than this. `StoreGuard` adds the
- * deadline, breaker and fallback of a store that may fail. `ZeroLimits` wraps either of them, and answers for limits of 0. Bans count
+ * deadline, breaker and fallback of a store that may fail. `ZeroLimitGuard` wraps either of them, and answers for limits of 0. Bans count
  * rejections around a guard: see `decideWithBans`.
  */
 export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle" | "renew">, Settler<Policy> {
@@ -59,9 +59,8 @@ export class DirectGuard implements OwnGuard<"sync"> {
   decide(checks: readonly Check[]): CombinedDecision {
     const { limit, key, cost, shadow, dryRun } = checks[0] as Check;
     if (checks.length > 1 || dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
-    const made = this.#store.consume(limit, key, cost);
-    const decision = made.allowed ? charged(made, limit, key, this) : asOwn(made);
-    return { allowed: made.allowed || shadow === true, decision, all: [decision] };
+    const decision = this.consume(limit, key, cost);
+    return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
   }
 
   peek(limit: Limit, key: string): Decision {

@@ -17,7 +17,7 @@ export function decisiveChecks<C extends Check>(checks: readonly C[]): readonly 
 }
 
 /** A guard for limits that may be 0: they are decided here, and the store never sees them. */
-export class ZeroLimits<M extends Mode> implements Guard<M> {
+export class ZeroLimitGuard<M extends Mode> implements Guard<M> {
   readonly mode: M;
   readonly scope: object;
   readonly dataId: string | undefined;

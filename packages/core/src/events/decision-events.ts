@@ -5,12 +5,12 @@ import { steadyMs } from "../support/runtime.js";
 import type { DecisionEvent, DecisionResult, EventListener, RequestEvent, RequestResult } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
 
-/** The request whose event listeners are being told. Module state costs less than a field of each event. */
-let told: RequestPass | undefined;
+/** The request of the newest request event. Module state costs less than a field of each event. */
+let newestRequest: RequestPass | undefined;
 
 /** The request of the request event that a listener is being called with; undefined if no middleware decided it. */
-export function toldRequest(): RequestPass | undefined {
-  return told;
+export function emittedRequest(): RequestPass | undefined {
+  return newestRequest;
 }
 
 /** A request as a middleware sees it: with the last event of the request. */
@@ -45,11 +45,11 @@ export function emitDecisions(
   request?: RequestPass,
 ): void {
   if (listener === undefined) return;
-  if (emitEach(listener, checks, whole, askedMs)) emitDecided(listener, checks, whole, request);
+  if (emitLimitEvents(listener, checks, whole, askedMs)) emitRequestDecided(listener, checks, whole, request);
 }
 
-/** Emits the events of decisions, without the request's. Returns false if the listener ignores them. */
-export function emitEach(
+/** Emits one event for each limit, without the request's. Returns false if the listener ignores them. */
+export function emitLimitEvents(
   listener: EventListener,
   checks: readonly { readonly key: string; readonly shadow?: boolean }[],
   { allowed, all }: Pick<CombinedDecision, "allowed" | "all">,
@@ -66,7 +66,7 @@ export function emitEach(
 }
 
 /** Emits the event of a request that limits decided. */
-export function emitDecided(
+export function emitRequestDecided(
   listener: EventListener | undefined,
   checks: readonly { readonly shadow?: boolean }[],
   whole: CombinedDecision,
@@ -110,7 +110,7 @@ export function emitRequest(
   const decision = typeof decided === "object" ? decided : undefined;
   const name = decision?.name ?? (decided as string | undefined);
   const event: RequestEvent = { type: "request", result, rejected, name, decision, replaces };
-  told = request;
+  newestRequest = request;
   if (request !== undefined) request.emitted = event;
   listener(event);
 }

@@ -22,28 +22,28 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
   };
   wrappers.set(onEvent, listener);
   wrappers.set(listener, listener);
-  if (troubleOnly.has(onEvent)) troubleOnly.add(listener);
+  if (ignoringAllowed.has(onEvent)) ignoringAllowed.add(listener);
   return listener;
 }
 
 /** The listeners, and their wrappers, that ignore the events of requests that all limits allow. */
-const troubleOnly = new WeakSet<EventListener>();
+const ignoringAllowed = new WeakSet<EventListener>();
 /** Whether there is one. Most processes have none. */
-let hasTroubleOnly = false;
+let hasIgnoring = false;
 
 /**
  * Marks a listener that ignores the events of requests that all limits allow: middlewares make none for it while nobody else listens. Mark
  * it before its first use.
  */
 export function ignoresAllowed(onEvent: EventListener): EventListener {
-  troubleOnly.add(onEvent);
-  hasTroubleOnly = true;
+  ignoringAllowed.add(onEvent);
+  hasIgnoring = true;
   return onEvent;
 }
 
 /** False for a listener that `ignoresAllowed` has marked, while nobody observes. */
 export function hearsAllowed(listener: EventListener): boolean {
-  return !hasTroubleOnly || !troubleOnly.has(listener);
+  return !hasIgnoring || !ignoringAllowed.has(listener);
 }
 
 function listenerFailed(error: unknown): void {
@@ -122,11 +122,11 @@ export type Warn = (code: WarningCode, message: string, name?: string) => void;
 
 /** Makes the function that warns a limiter's or middleware's observers, and its listener, else the console, once per process. */
 export function warner(onEvent: EventListener | undefined): Warn {
-  const told = new Set<string>();
+  const warned = new Set<string>();
   return (code, message, name = "") => {
     const subject = `${code} ${name}`;
-    if (told.has(subject)) return;
-    told.add(subject);
+    if (warned.has(subject)) return;
+    warned.add(subject);
     if (onEvent === undefined) warnOnce(code, message, subject);
     activeListener(onEvent)?.({ type: "warning", code, message });
   };

@@ -1,7 +1,7 @@
 import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
-import { isZero, ZeroLimits } from "../decide/zero-limits.js";
-import { emitDecided, emitEach, timeOfAsking } from "../events/decision-events.js";
+import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
+import { emitLimitEvents, emitRequestDecided, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
@@ -63,14 +63,14 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const { guard } = first as NamedLimiter<M>;
   const listens = listeners.some((listener) => listener !== undefined);
   const askedMs = listens ? timeOfAsking(guard) : 0;
-  const deciding = hasZero ? new ZeroLimits(guard).decide(list) : guard.decide(list);
+  const deciding = hasZero ? new ZeroLimitGuard(guard).decide(list) : guard.decide(list);
   if (!listens) return promisedBy<CombinedDecision, M>(guard.mode, deciding);
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
     listeners.forEach((listener, i) => {
-      if (listener !== undefined) emitEach(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
+      if (listener !== undefined) emitLimitEvents(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
     });
-    emitDecided(listeners[all.indexOf(whole.decision)], list, whole);
+    emitRequestDecided(listeners[all.indexOf(whole.decision)], list, whole);
     return whole;
   });
   return promisedBy<CombinedDecision, M>(guard.mode, combined);

@@ -1,7 +1,7 @@
 import { heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
 import { checkLease, checkName, createLimit } from "../decide/decision.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
-import { isZero, ZeroLimits } from "../decide/zero-limits.js";
+import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { listenerOf, warner } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames, guardStore } from "../failure/store-guard.js";
@@ -13,7 +13,7 @@ import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingK
 import { type Limiter, NamedLimiter } from "./limiter.js";
 import { claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
-import { isSlot } from "./slots.js";
+import { hasSlots } from "./slots.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
   /** Appears in headers, keys and events. One name on one store is one count. */
@@ -60,7 +60,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const policy = heldPolicy(where, toPolicy(where, options.policy), holdMs);
   const lease = checkLease(where, options.lease, [policy]);
   const store = checkStore(where, options.store);
-  if (isSlot(policy)) renewingStore(store);
+  if (hasSlots(policy)) renewingStore(store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);
@@ -76,7 +76,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     rejections: undefined,
     keyText: keyTextOf(name, onEvent),
   };
-  const client = { guard: isZero(limit) ? new ZeroLimits(guard) : guard, onEvent, receipts };
+  const client = { guard: isZero(limit) ? new ZeroLimitGuard(guard) : guard, onEvent, receipts };
   const limiter: Limiter<M> = new NamedLimiter(store, client, counted, () => {
     openLimiters.delete(limiter);
     giveNameBack();

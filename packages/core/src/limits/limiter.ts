@@ -13,8 +13,8 @@ import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { checkConsumedKey, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import { checkCharge, checkCost, checkRealCost, recordUsage, settleCharge, settleDecision, tellChange } from "./settle.js";
-import { isSlot, keepSlot } from "./slots.js";
+import { checkCharge, checkCost, checkRealCost, emitChange, recordUsage, settleCharge, settleDecision } from "./settle.js";
+import { hasSlots, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -217,7 +217,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   holding(hold: Duration | undefined, where = "consume"): Limit {
     if (hold === undefined) return this.limit;
     const holdMs = parseDuration(hold, "hold");
-    const longestMs = isSlot(this.policy) ? undefined : this.policy.holdMs;
+    const longestMs = hasSlots(this.policy) ? undefined : this.policy.holdMs;
     if (longestMs === undefined || holdMs > longestMs) {
       const advice = `Write createLimiter({ name: ${shown(this.name)}, policy, store, hold: ${shown(hold)} })`;
       const problem = longestMs === undefined ? "charges units at once" : `holds units for ${longestMs} ms at most`;
@@ -245,15 +245,15 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const { name, guard, onEvent } = this;
     if (typeof charged !== "string") {
       const change = settleDecision(guard, this.#counted.settled, key, charged, cost ?? 0);
-      return tellChange(change, { name, key, decision: charged }, cost, onEvent) as Answer<number, M>;
+      return emitChange(change, { name, key, decision: charged }, cost, onEvent) as Answer<number, M>;
     }
     const change = this.useReceipt(key, charged, (limit, charge) => settleCharge(guard, limit, charge, cost ?? 0));
-    return tellChange(change, { name, key, decision: undefined }, cost, onEvent) as Answer<number, M>;
+    return emitChange(change, { name, key, decision: undefined }, cost, onEvent) as Answer<number, M>;
   }
 
   charge(key: Key, cost: number): Answer<number, M> {
     const text = this.keyText(checkConsumedKey(key, "charge"));
-    if (isSlot(this.policy)) {
+    if (hasSlots(this.policy)) {
       throw invalidOption(
         `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
       );
@@ -385,7 +385,7 @@ export function renewSlots(limiter: Limiter, key: LimiterKey, receipt: string): 
   const named = limiter as NamedLimiter<Mode>;
   return named.useReceipt<boolean | undefined>(limiter.keyText(key), receipt, (limit, charge) => {
     if (typeof limit === "string") return true;
-    if (!isSlot(limit.policy)) return undefined;
+    if (!hasSlots(limit.policy)) return undefined;
     if (charge === undefined || charge.fate !== undefined) return false;
     const renewed = (charge.settler ?? named.guard).renew?.(limit, charge.key, charge) as Promised<Decision | undefined>;
     return andThen<Decision | undefined, boolean>(renewed, (decision) => {

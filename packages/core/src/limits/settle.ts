@@ -7,7 +7,7 @@ import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { wholeOf } from "../support/options.js";
 import { andThen, attempt, type Promised } from "../support/promises.js";
-import { isSlot } from "./slots.js";
+import { hasSlots } from "./slots.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
 
@@ -22,14 +22,14 @@ interface Settled {
  * Emits the event of a settlement to `cost`, or without one of a refund. Returns the units charged in addition, or given back.
  * @param change the result of the store's `settle`.
  */
-export function tellChange(
+export function emitChange(
   change: Promised<number>,
   settled: Settled,
   cost: number | undefined,
   onEvent: EventListener | undefined,
 ): Promised<number> {
-  return andThen<number, number>(change, (change) => {
-    const units = cost === undefined ? 0 - change : change;
+  return andThen<number, number>(change, (charged) => {
+    const units = cost === undefined ? 0 - charged : charged;
     if (cost !== undefined && units !== 0) activeListener(onEvent)?.({ type: "settled", ...settled, cost, units });
     if (cost === undefined && units > 0) activeListener(onEvent)?.({ type: "refunded", ...settled, units });
     return units;
@@ -80,7 +80,7 @@ export function settleCharge(guard: Guard, limit: Limit | string, charge: Charge
   charge.fate = "settled";
   const renewing = charge.slot?.end();
   // A slot is given back, whatever it has cost.
-  const real = isSlot(charge.limit.policy) ? 0 : cost;
+  const real = hasSlots(charge.limit.policy) ? 0 : cost;
   const failed = (fault: unknown): never => {
     charge.fate = { fault };
     throw fault;

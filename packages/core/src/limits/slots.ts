@@ -10,10 +10,10 @@ type Charge = ChargeRecord<Policy>;
 
 /** How many slots one turn renews. Decisions that wait for the store go between the turns. */
 const perTurn = 256;
-const longestTimerMs = 2 ** 30;
+const maxTimerMs = 2 ** 30;
 
 /** Whether a policy counts requests in flight, whose units are given back when they end. */
-export function isSlot({ algorithm }: Pick<Policy, "algorithm">): boolean {
+export function hasSlots({ algorithm }: Pick<Policy, "algorithm">): boolean {
   return algorithm === "concurrency";
 }
 
@@ -82,7 +82,7 @@ class Keeper {
   #timer: unknown;
 
   constructor(holdMs: number) {
-    this.#everyMs = Math.min(Math.max(1, Math.floor(holdMs / 3)), longestTimerMs);
+    this.#everyMs = Math.min(Math.max(1, Math.floor(holdMs / 3)), maxTimerMs);
   }
 
   add(slot: Slot): void {
@@ -120,7 +120,7 @@ const keepers = new WeakMap<object, Map<number, Keeper>>();
 
 /** Renews the slot that a decision has charged, if it has, until it is settled. */
 export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
-  if (!isSlot(decision.policy) || !hasCharge(decision)) return;
+  if (!hasSlots(decision.policy) || !hasCharge(decision)) return;
   const charge = chargeOf<Policy>(decision) as Charge;
   if (charge.settler?.renew === undefined) return;
   const { scope } = charge.settler;

@@ -4,7 +4,7 @@ import { type FailureOptions, failureOptionNames } from "../failure/store-guard.
 import type { ReceiptSecret } from "../limits/receipt.js";
 import { requestName } from "../requests/foreign-request.js";
 import type { ResponseOptions } from "../responses/outcome.js";
-import { limitWords, type RulesOptions } from "../rules/rule.js";
+import { limitOptionNames, type RulesOptions } from "../rules/rule.js";
 import { invalidOption, wrongOption } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
@@ -25,7 +25,7 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Rules
 
 const words = [
   "name",
-  ...limitWords,
+  ...limitOptionNames,
   ...failureOptionNames,
   ..."rules keys costs plan store skip headers body refundWhen clientIp ipv6Prefix keySecret decisionName onEvent receiptSecret".split(" "),
 ];

@@ -1,7 +1,7 @@
 import type { Store } from "../decide/store.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { limitWords } from "../rules/rule.js";
+import { limitOptionNames } from "../rules/rule.js";
 import { atPath } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
@@ -79,7 +79,8 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
     const where = `${this.#where} (${route})`;
     this.#check(where, own as Options);
     const base: Partial<Options> = { ...this.#options };
-    const replaced = own.rules !== undefined ? ["name", ...limitWords] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
+    const replaced =
+      own.rules !== undefined ? ["name", ...limitOptionNames] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
     for (const word of replaced) delete base[word as keyof Options];
     const name =
       base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};

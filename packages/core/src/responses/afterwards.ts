@@ -1,8 +1,8 @@
 import type { Decision } from "../decide/decision.js";
 import { activeListener } from "../events/listeners.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { checkRealCost, settleDecision, tellChange } from "../limits/settle.js";
-import { isSlot, keepSlot } from "../limits/slots.js";
+import { checkRealCost, emitChange, settleDecision } from "../limits/settle.js";
+import { hasSlots, keepSlot } from "../limits/slots.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundWhen } from "../rules/cost.js";
 import { reasonOf, shown } from "../support/errors.js";
@@ -31,7 +31,7 @@ export function afterwards<Req>(
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
       const { refundWhen, settle } = check.rule;
-      if (isSlot(check.limit.policy)) return change(check, decision, client);
+      if (hasSlots(check.limit.policy)) return change(check, decision, client);
       const isRefund = refundWhen !== undefined && judgeOnce(refundWhen, () => isRefunded(status, refundWhen, client));
       const realCost = (): Promised<number | undefined> => settle && settleOnce(settle, () => settle(request, { status }));
       return andThen<boolean, unknown>(isRefund, (refunds) => {
@@ -72,7 +72,7 @@ function change<Req>(
   const settle = (cost: number | undefined): Promised<number> => {
     const settled = settleDecision(client.guard, limit, key, decision, cost ?? 0);
     // A slot that ends is not a refund, so it emits no event.
-    return isSlot(limit.policy) ? settled : tellChange(settled, { name: limit.name, key, decision }, cost, client.onEvent);
+    return hasSlots(limit.policy) ? settled : emitChange(settled, { name: limit.name, key, decision }, cost, client.onEvent);
   };
   const settleReal = (answer: unknown): unknown => {
     // Units that are held would come back.

@@ -68,8 +68,8 @@ function itemsOf({ name, policy }: Decision): Items {
     const { quota, spanMs } = policy;
     // A structured-field string (RFC 9651 §3.3.3); names are printable ASCII.
     const item = `"${name.replace(/["\\]/g, "\\$&")}"`;
-    const isSlot = policy.algorithm === "concurrency";
-    const span = isSlot ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
+    const hasSlots = policy.algorithm === "concurrency";
+    const span = hasSlots ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
     known = { policy: `${item};q=${integer(quota)}${span}`, state: `${item};r=` };
     byName.set(name, known);
   }

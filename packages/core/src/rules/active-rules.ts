@@ -1,8 +1,8 @@
 import { renewingStore, type Store } from "../decide/store.js";
-import { isZero, ZeroLimits } from "../decide/zero-limits.js";
+import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
-import { isSlot } from "../limits/slots.js";
+import { hasSlots } from "../limits/slots.js";
 import { conflict, invalidOption, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
@@ -30,12 +30,12 @@ export class ActiveRules<Req> {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) {
         if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
-        if (fixed !== undefined && isSlot(fixed.policy)) renewingStore(store);
+        if (fixed !== undefined && hasSlots(fixed.policy)) renewingStore(store);
       }
       const compiled = new CompiledRules(rules);
       if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
         warnOfDescriptors(rules[0]?.name ?? "", context);
-      const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimits(client.guard) : client.guard };
+      const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimitGuard(client.guard) : client.guard };
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
       const hasBans = rules.some(({ ban }) => ban !== undefined);
       return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, hasBans };

@@ -2,7 +2,7 @@ import { atPath, conflict, FloodgateError, invalidOption, shown, wrongOption } f
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
-import { limitWords, meaningWithRules, type Rule, type RuleContext, type RulesOptions } from "./rule.js";
+import { limitOptionNames, meaningWithRules, type Rule, type RuleContext, type RulesOptions } from "./rule.js";
 
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {
@@ -34,8 +34,9 @@ export class CompiledRules<Req> {
 }
 
 /** Options that a middleware with `rules` refuses: each rule sets its own. */
-const ruleWords = [...limitWords.filter((word) => meaningWithRules[word] === "error"), "name"];
-const sharedWords = [...limitWords.filter((word) => meaningWithRules[word] === "default"), "refundWhen"];
+const ruleOnlyOptions = [...limitOptionNames.filter((name) => meaningWithRules[name] === "error"), "name"];
+/** Options of a middleware that its `rules` have as their default. */
+const sharedOptions = [...limitOptionNames.filter((name) => meaningWithRules[name] === "default"), "refundWhen"];
 
 export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
   return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name } as Rule<Req, string>, context);
@@ -51,13 +52,13 @@ export function rulesWithDefaults<Req>(
   rules: readonly Rule<Req, string>[],
   context: RuleContext<Req>,
 ): CompiledRule<Req>[] {
-  const beside = definedOf(options, ruleWords);
+  const beside = definedOf(options, ruleOnlyOptions);
   if (beside.length > 0) {
     throw conflict(
-      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
+      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([name]) => name).join("`, `")}\` cannot stand beside them.`,
     );
   }
-  const shared = Object.fromEntries(definedOf(options, sharedWords));
+  const shared = Object.fromEntries(definedOf(options, sharedOptions));
   const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
   const fill = (rule: object): object => {
     const filled: Record<string, unknown> = { ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) };
@@ -71,9 +72,9 @@ export function rulesWithDefaults<Req>(
 }
 
 /** The options among these that are not undefined. */
-function definedOf(options: object, words: readonly string[]): [string, unknown][] {
+function definedOf(options: object, names: readonly string[]): [string, unknown][] {
   const values = options as Readonly<Record<string, unknown>>;
-  return words.filter((word) => values[word] !== undefined).map((word) => [word, values[word]]);
+  return names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]);
 }
 
 /** A middleware stops after this many mistakes, so that thousands of wrong rules do not block the event loop. */
@@ -126,7 +127,7 @@ export function collectMistake(mistakes: FloodgateError[], compile: () => unknow
 const exampleRule = '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }';
 
 function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
-  checkOptions(place, rule, ["name", "match", "headers", "grants", "refundWhen", ...limitWords], exampleRule);
+  checkOptions(place, rule, ["name", "match", "headers", "grants", "refundWhen", ...limitOptionNames], exampleRule);
   if (rule.headers !== undefined && typeof rule.headers !== "boolean") {
     throw invalidOption(
       `${place}: \`headers\` of a rule says whether headers show its limit, but was ${shown(rule.headers)}. Write headers: false. Their format is an option beside \`rules\`.`,

@@ -1,4 +1,4 @@
-import { toldRequest } from "../events/decision-events.js";
+import { emittedRequest } from "../events/decision-events.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
@@ -98,7 +98,7 @@ async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestCont
  * anything. Undefined if no middleware decided, but a call of `consume`, for example.
  */
 export function requestOfEvent(): RequestContext | undefined {
-  return toldRequest() as RequestContext | undefined;
+  return emittedRequest() as RequestContext | undefined;
 }
 
 /**

@@ -3,7 +3,7 @@ import { invalidOption, shown, wrongOption } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 
 /** A segment of a rule's path: text, `:name` for one segment, or `*` for any number of segments. */
-export type Segment = string | typeof oneSegment | typeof anySegments;
+type Segment = string | typeof oneSegment | typeof anySegments;
 const oneSegment: unique symbol = Symbol(":name");
 
 /** A rule's path, as written and as matched. */

@@ -101,10 +101,10 @@ export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy"
 }
 
 /** What a limit option means if the middleware also has `rules`: an error, a default for the rules, or an addition to them. */
-type Beside = "error" | "default" | "addition";
+type MeaningWithRules = "error" | "default" | "addition";
 
-/** All limit options, and what each means beside `rules`. */
-export const meaningWithRules: Readonly<Record<string, Beside>> = {
+/** All limit options, and what each means with `rules`. */
+export const meaningWithRules: Readonly<Record<string, MeaningWithRules>> = {
   limit: "error",
   window: "error",
   policy: "error",
@@ -119,9 +119,9 @@ export const meaningWithRules: Readonly<Record<string, Beside>> = {
   exempt: "addition",
   ban: "default",
   lease: "default",
-} satisfies Record<keyof LimitOptions<unknown>, Beside>;
+} satisfies Record<keyof LimitOptions<unknown>, MeaningWithRules>;
 
-export const limitWords: readonly string[] = Object.keys(meaningWithRules);
+export const limitOptionNames: readonly string[] = Object.keys(meaningWithRules);
 
 /** One version of the rules from a file or a config database: plain data without functions. */
 export interface RuleSet {

@@ -1,5 +1,5 @@
 import { FloodgateError, shown } from "./errors.js";
-import { duration as written } from "./foreign-options.js";
+import { durationCode } from "./foreign-options.js";
 
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
 export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
@@ -39,7 +39,7 @@ export function durationOption(where: string, option: string, duration: number |
   const example = isUnclear
     ? `"${duration}s", or "${duration}ms" if that is meant`
     : typeof duration === "string" && ms === undefined
-      ? written(duration, 1, '"15m"')
+      ? durationCode(duration, 1, '"15m"')
       : '"15m"';
   throw new FloodgateError(
     "FLOODGATE_INVALID_DURATION",

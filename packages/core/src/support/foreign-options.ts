@@ -108,11 +108,11 @@ export function foreignAdvice(word: string, given: Given, known: readonly string
   if (sentence !== undefined && (sentence !== ofPolicy || known.includes("policy"))) return `${sentence}.`;
   const answers = oursByWord.get(lower)?.split(" ") ?? [];
   const here = answers.find((ours) => known.includes(ours));
-  if (here !== undefined) return `Write ${written(here, given[word], unitMsOf(word, given))}.`;
+  if (here !== undefined) return `Write ${optionCode(here, given[word], unitMsOf(word, given))}.`;
   const ours = answers.at(-1) ?? "";
   const all = Object.keys(examples);
   const isElsewhere = all.indexOf(ours) >= all.indexOf(known.includes("store") ? "limit" : "store");
-  return isElsewhere ? `That is an option of rateLimit: ${written(ours, given[word], 1)}.` : undefined;
+  return isElsewhere ? `That is an option of rateLimit: ${optionCode(ours, given[word], 1)}.` : undefined;
 }
 
 /** These are seconds in rate-limiter-flexible, which has `points`, and in old versions of @nestjs/throttler. Elsewhere they are milliseconds. */
@@ -123,11 +123,11 @@ function unitMsOf(word: string, given: Given): number {
 }
 
 /** One of our options with the given value, if that has the kind of the example's. */
-function written(ours: string, value: unknown, unitMs: number): string {
+function optionCode(ours: string, value: unknown, unitMs: number): string {
   const example = examples[ours] as string;
   const [, usual = ""] = /^\w+: ("\d+\w+"|\d+|"[\w ]+")$/.exec(example) ?? [];
   if (/^\d/.test(usual)) return Number.isSafeInteger(value) ? `${ours}: ${value}` : example;
-  if (/^"\d/.test(usual)) return `${ours}: ${duration(value, unitMs, usual)}`;
+  if (/^"\d/.test(usual)) return `${ours}: ${durationCode(value, unitMs, usual)}`;
   return usual !== "" && typeof value === "string" && value.length <= 60 ? `${ours}: ${shown(value)}` : example;
 }
 
@@ -146,7 +146,7 @@ const unitsMs: readonly (readonly [unit: string, ms: number, written: RegExp])[]
 ];
 
 /** A number of these units, or a text such as `"1 hour"` or `"2w"`, as one of our durations; `usual` if it cannot be read. */
-export function duration(value: unknown, unitMs: number, usual: string): string {
+export function durationCode(value: unknown, unitMs: number, usual: string): string {
   const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{1,12})\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
   const read = unitsMs.find(([, , pattern]) => pattern.test(unit.toLowerCase()));
   const ms = typeof value === "number" ? value * unitMs : Number(count) * (read?.[1] ?? Number.NaN);

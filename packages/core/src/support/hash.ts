@@ -39,10 +39,8 @@ export const sha256: Hashes["sha256"] = hashes.sha256;
 /** HMAC-SHA-256 of a string with a secret, both as UTF-8, in 64 hexadecimal digits. Synchronous, and the same in every runtime. */
 export const hmacSha256: Hashes["hmacSha256"] = hashes.hmacSha256;
 
-/**
- * SHA-256 (FIPS 180-4) and HMAC (RFC 2104) in plain TypeScript, for runtimes without `node:crypto`. Web Crypto cannot be used, because
- * it is asynchronous.
- */
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) in plain TypeScript, for runtimes without `node:crypto`. Web Crypto cannot be used, because it is
+// asynchronous.
 
 const blockBytes = 64;
 
