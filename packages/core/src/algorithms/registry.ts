@@ -110,7 +110,7 @@ export function algorithmOf(policy: Policy): Algorithm<Policy> {
 const held = new WeakMap<Policy, Map<number, Policy>>();
 
 /**
- * The same policy, whose units are held for `holdMs` at most until their real cost is settled. Undefined as time: the policy itself.
+ * The same policy, whose units are held for `holdMs` at most until their real cost is settled. Without a time, the policy itself.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` for a policy whose units cannot be held.
  */
 export function heldPolicy(where: string, policy: Policy, holdMs: number | undefined): Policy {

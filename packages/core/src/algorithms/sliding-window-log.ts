@@ -217,7 +217,7 @@ function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, 
   return units;
 }
 
-/** Counts no more the oldest units of the entries from `from` on. */
+/** Stops counting the oldest `units`, from the entry `from` on. */
 function dropOldest(cells: Cells, at: number, from: number, units: number): void {
   const entries = at + ENTRIES;
   const base = totalBefore(cells, at, from);

@@ -1,9 +1,10 @@
 import type { DecisionUnder, Limit as LimitUnder, Settler } from "../algorithms/algorithm.js";
-import { asOwn, charged, copyWith, join } from "../algorithms/decision.js";
+import { asOwn, type ChargeRecord as ChargeRecordUnder, charged, copyWith, join } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
 import { conflict, wrongOption } from "../support/errors.js";
 
 export type Limit = LimitUnder<Policy>;
+export type ChargeRecord = ChargeRecordUnder<Policy>;
 
 /** One limit that a request must pass. */
 export interface Check {

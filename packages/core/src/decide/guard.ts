@@ -7,8 +7,8 @@ import { type Check, type CombinedDecision, combine, type Decision, type Limit }
 import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
 
 /**
- * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key, and combines the decisions of
- * one atomic step: there, once, it is decided whether the request passes. `DirectGuard` does no more than this. `StoreGuard` adds the
+ * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key. It combines the decisions of
+ * one atomic step, and so decides whether the request passes. `DirectGuard` does no more than this. `StoreGuard` adds the
  * deadline, breaker and fallback of a store that may fail. `ZeroLimitGuard` wraps either of them, and answers for limits of 0. Bans count
  * rejections around a guard: see `decideWithBans`.
  */

@@ -18,7 +18,7 @@ export interface LimiterCheck<M extends Mode> {
   readonly key: Key;
   /** A whole number of at least 1; default 1. */
   readonly cost?: number;
-  /** How long the units are held, under a limiter with `hold`, whose time is the longest. */
+  /** How long the units are held, at most the limiter's own `hold`. */
   readonly hold?: Duration;
 }
 

@@ -68,7 +68,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   guard.listen();
   const limit = createLimit(name, policy, lease);
   const onEvent = listenerOf(options.onEvent);
-  const counted = {
+  const definition = {
     name,
     limit,
     settled: limit,
@@ -77,7 +77,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     keyText: keyTextOf(name, onEvent),
   };
   const client = { guard: isZero(limit) ? new ZeroLimitGuard(guard) : guard, onEvent, receipts };
-  const limiter: Limiter<M> = new NamedLimiter(store, client, counted, () => {
+  const limiter: Limiter<M> = new NamedLimiter(store, client, definition, () => {
     openLimiters.delete(limiter);
     giveNameBack();
     guard.close();

@@ -120,7 +120,7 @@ export function namedAddress(ip: string, ipv6Prefix: number): string | undefined
   return ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix);
 }
 
-/** Whether a key or part is a client's IPv6 address on the internet, written so long that it is no text of the app's own, such as "12::34". */
+/** Whether a key or part is a client's IPv6 address on the internet. A short text such as "12::34" may be the app's own, so it is not one. */
 export function isClientIpv6(part: unknown): boolean {
   if (typeof part !== "string" || part.split(":", 4).length < 4) return false;
   return ((parseIp(part)?.[0] ?? 0) & 0xe000) === 0x2000;

@@ -33,7 +33,7 @@ export interface Limiter<M extends Mode = Mode> {
    * Takes `cost` units (a whole number of at least 1, default 1) for a key if they are available. A rejection is a result, not an error.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid. `{ missingKeyIp }` is
    * invalid here, because a key often comes from a request's JSON.
-   * @param options `hold`: how long this request's units are held, under a limiter with `hold`, whose time is the longest.
+   * @param options `hold`: how long this request's units are held, at most the limiter's own `hold`.
    */
   consume(key: Key, options?: ConsumeOptions): Answer<Decision, M>;
   /** Returns the decision that a request of cost 1 would get, and takes nothing. */
@@ -144,8 +144,8 @@ export interface StoreClient<M extends Mode = Mode> {
   readonly receipts: Receipts | undefined;
 }
 
-/** What a limiter counts: the one limit of `createLimiter`, or a rule. */
-export interface Counted {
+/** What a limiter is made of: the one limit of `createLimiter`, or a rule. */
+export interface LimitDefinition {
   readonly name: string;
   /** Throws `FLOODGATE_NO_POLICY` if the policy is a function of the request. */
   readonly limit: Limit;
@@ -170,25 +170,25 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   readonly guard: Guard<M>;
   readonly onEvent: EventListener | undefined;
   readonly close: () => void;
-  readonly #counted: Counted;
+  readonly #definition: LimitDefinition;
   readonly #receipts: Receipts | undefined;
   readonly #byHold = new Map<number, Limit>();
 
-  constructor(store: Store<M>, { guard, onEvent, receipts }: StoreClient<M>, counted: Counted, close: () => void) {
+  constructor(store: Store<M>, { guard, onEvent, receipts }: StoreClient<M>, definition: LimitDefinition, close: () => void) {
     this.store = store;
     this.guard = guard;
     this.onEvent = onEvent;
     this.#receipts = receipts;
-    this.#counted = counted;
+    this.#definition = definition;
     this.close = close;
   }
 
   get name(): string {
-    return this.#counted.name;
+    return this.#definition.name;
   }
 
   get limit(): Limit {
-    return this.#counted.limit;
+    return this.#definition.limit;
   }
 
   get policy(): Policy {
@@ -196,7 +196,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   keyText(key: LimiterKey): string {
-    return this.#counted.keyText(key);
+    return this.#definition.keyText(key);
   }
 
   consume(key: Key, options?: ConsumeOptions): Answer<Decision, M> {
@@ -244,7 +244,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   #settle(key: string, charged: Decision | string, cost: number | undefined): Answer<number, M> {
     const { name, guard, onEvent } = this;
     if (typeof charged !== "string") {
-      const change = settleDecision(guard, this.#counted.settled, key, charged, cost ?? 0);
+      const change = settleDecision(guard, this.#definition.settled, key, charged, cost ?? 0);
       return emitChange(change, { name, key, decision: charged }, cost, onEvent) as Answer<number, M>;
     }
     const change = this.useReceipt(key, charged, (limit, charge) => settleCharge(guard, limit, charge, cost ?? 0));
@@ -265,7 +265,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const receipts =
       this.#receipts ??
       noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "was given a receipt, but has no `receiptSecret` to check it with");
-    return andThen<readonly PlannedLimit[], T>(this.#counted.limits(), (limits) =>
+    return andThen<readonly PlannedLimit[], T>(this.#definition.limits(), (limits) =>
       receipts.use(
         this.guard,
         limits.map(({ limit }) => limit),
@@ -297,7 +297,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     } finally {
       // A slot that cannot be given back comes back by itself.
       await runInBackground(
-        () => settleDecision(this.guard, this.#counted.settled, this.keyText(key), decision, real),
+        () => settleDecision(this.guard, this.#definition.settled, this.keyText(key), decision, real),
         (error) => activeListener(this.onEvent)?.({ type: "refund-failed", name: this.name, key: this.keyText(key), error }),
       );
     }
@@ -305,16 +305,16 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   receipt(decision: Decision): string {
     const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_OPTION", "has no `receiptSecret` to sign receipts with");
-    return receipts.issue(this.name, checkCharge(this.guard, this.#counted.settled, decision));
+    return receipts.issue(this.name, checkCharge(this.guard, this.#definition.settled, decision));
   }
 
   reset(key: LimiterKey, options?: KeyChangeOptions): Answer<void, M> {
     const change = this.#keyChange("reset", key, options);
     const text = change.key;
-    return andThen<readonly PlannedLimit[], void>(this.#counted.limits(), (planned) => {
+    return andThen<readonly PlannedLimit[], void>(this.#definition.limits(), (planned) => {
       // Plans with the same times share one count.
       const counts = new Map(planned.map(({ limit }) => [limit.policy.stateKind, limit]));
-      const { rejections } = this.#counted;
+      const { rejections } = this.#definition;
       const limits = [...counts.values(), ...(rejections === undefined ? [] : [rejections])];
       return andThen<unknown, void>(allOf(limits.map((limit) => this.guard.reset(limit, text))), () =>
         this.#emit({ type: "reset", ...change }),
@@ -346,7 +346,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   keyState(key: LimiterKey): Answer<KeyState, M> {
     const text = this.keyText(key);
-    return andThen<readonly PlannedLimit[], KeyState>(this.#counted.limits(), (limits) => {
+    return andThen<readonly PlannedLimit[], KeyState>(this.#definition.limits(), (limits) => {
       const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.keyState(limit, text)));
       return andThen<readonly Inspection[], KeyState>(answers, (seen) =>
         keyStateOf(seen.map((inspection, i) => [limits[i]?.plan, inspection])),

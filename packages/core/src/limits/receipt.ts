@@ -1,11 +1,10 @@
-import { ChargeRecord as ChargeUnder } from "../algorithms/decision.js";
-import type { Limit } from "../decide/decision.js";
+import { ChargeRecord as ChargeRecordUnder } from "../algorithms/decision.js";
+import type { ChargeRecord, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
 import { NewestMap } from "../support/maps.js";
 import { secretText } from "../support/options.js";
-import type { ChargeRecord } from "./settle.js";
 
 /** Signs receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
 export type ReceiptSecret = string | readonly string[];
@@ -79,7 +78,7 @@ export class Receipts {
     if (type === "s") {
       const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
       const heldUntilMs = fields[5] === undefined ? undefined : numberOf(fields[5]);
-      const charge = new ChargeUnder({ cost: units, atMs, state, heldUntilMs }, limit, key, undefined);
+      const charge = new ChargeRecordUnder({ cost: units, atMs, state, heldUntilMs }, limit, key, undefined);
       charge.receipt = { id: fields[4] as string, untilMs };
       return use(limit, charge);
     }

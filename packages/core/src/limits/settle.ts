@@ -1,6 +1,6 @@
-import { type ChargeRecord as ChargeUnder, chargeOf } from "../algorithms/decision.js";
+import { chargeOf } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Decision, Limit } from "../decide/decision.js";
+import type { ChargeRecord, Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
@@ -8,8 +8,6 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { wholeOf } from "../support/options.js";
 import { andThen, attempt, type Promised } from "../support/promises.js";
 import { hasSlots } from "./slots.js";
-
-export type ChargeRecord = ChargeUnder<Policy>;
 
 interface Settled {
   readonly name: string;

@@ -1,12 +1,10 @@
-import { asCharge, type ChargeRecord, chargeOf, hasCharge } from "../algorithms/decision.js";
+import { asCharge, chargeOf, hasCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Decision } from "../decide/decision.js";
+import type { ChargeRecord, Decision } from "../decide/decision.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { startTimer, stopTimer, workEndsWithRequest } from "../support/runtime.js";
-
-type Charge = ChargeRecord<Policy>;
 
 /** How many slots one turn renews. Decisions that wait for the store go between the turns. */
 const perTurn = 256;
@@ -19,14 +17,14 @@ export function hasSlots({ algorithm }: Pick<Policy, "algorithm">): boolean {
 
 /** A slot that is renewed until it is given back. */
 export class Slot {
-  readonly charge: Charge;
+  readonly charge: ChargeRecord;
   readonly #decision: Decision;
   readonly #keeper: Keeper;
   readonly #onEvent: EventListener | undefined;
   /** A renewal in flight. It changes the charge. */
   renewing: Promise<void> | undefined;
 
-  constructor(charge: Charge, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined) {
+  constructor(charge: ChargeRecord, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined) {
     this.charge = charge;
     this.#decision = decision;
     this.#keeper = keeper;
@@ -113,7 +111,7 @@ class Keeper {
  * by receipt.
  */
 export function leaveSlots(decisions: readonly Decision[]): void {
-  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as Charge).slot?.end();
+  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as ChargeRecord).slot?.end();
 }
 
 const keepers = new WeakMap<object, Map<number, Keeper>>();
@@ -121,7 +119,7 @@ const keepers = new WeakMap<object, Map<number, Keeper>>();
 /** Renews the slot that a decision has charged, if it has, until it is settled. */
 export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
   if (!hasSlots(decision.policy) || !hasCharge(decision)) return;
-  const charge = chargeOf<Policy>(decision) as Charge;
+  const charge = chargeOf<Policy>(decision) as ChargeRecord;
   if (charge.settler?.renew === undefined) return;
   const { scope } = charge.settler;
   const holdMs = charge.limit.policy.holdMs as number;

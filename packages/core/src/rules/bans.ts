@@ -33,7 +33,7 @@ export class Ban {
   readonly forMs: number;
   readonly #name: string;
   readonly #known = new KnownRejections();
-  /** Of requests that wait for the count of their rejection. */
+  /** The deadlines of requests that wait until their rejection is counted. */
   readonly deadlines: Deadlines = new Deadlines();
 
   /** @throws FloodgateError if a number or a duration is invalid. */
@@ -49,7 +49,7 @@ export class Ban {
     });
     this.forMs = forMs;
     this.#name = name;
-    // The name of a rule is ASCII, so none is this.
+    // Names of rules are ASCII, so no rule has this name.
     this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
   }
 

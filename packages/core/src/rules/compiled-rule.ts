@@ -2,7 +2,7 @@ import { heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
 import { type Check, checkLease, checkName, createLimit, type Limit } from "../decide/decision.js";
 import { isZero } from "../decide/zero-limits.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
-import type { Counted, PlannedLimit } from "../limits/limiter.js";
+import type { LimitDefinition, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
@@ -35,7 +35,7 @@ export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-ke
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
 /** A rule made ready: options checked, key and match compiled, limits made. */
-export class CompiledRule<Req> implements Counted {
+export class CompiledRule<Req> implements LimitDefinition {
   readonly name: string;
   readonly shadow: boolean;
   /** Whether a request with an ambiguous path gets a 400. */

@@ -69,7 +69,7 @@ export type RefundOption = RefundWhen | string;
 /** A list of statuses: `"5xx,404"`. */
 export const statusList: RegExp = /^[1-5](?:[0-9]{2}|xx)(?:\s*,\s*[1-5](?:[0-9]{2}|xx))*$/;
 
-/** The status of a request whose client left. A `4xx` in a list is not this one: else each client could leave early and never pay. */
+/** The status of a request whose client left. `4xx` does not cover it: otherwise a client could disconnect early and never pay. */
 const clientLeft = 499;
 
 /** @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither a function nor a list of statuses. */

@@ -11,7 +11,7 @@ import { type Rule, type RuleSet, type RulesOptions, ruleContext } from "./rule.
 import { headerCost } from "./validate.js";
 
 /**
- * Why a rule does not count a request: its method, path or a header does not fit, it counts descriptors, or as the rule itself answers.
+ * Why a rule does not count a request: its method, path or a header does not fit, it counts descriptors, or a reason of the rule's own.
  */
 export type Misfit = "method" | "path" | "header" | "descriptor" | Exclude<NotCounted, "missing-key">;
 
@@ -54,8 +54,8 @@ export class RuleExplainer<Req> {
 
 /**
  * What each rule does with a request, in their order.
- * @param contextOf the request for a rule; undefined for finding the rules that match. If the former is another one, functions of the request
- * are not called.
+ * @param contextOf returns the request as a rule sees it; without a rule, the request whose rules are looked for. A rule that sees another
+ * request calls no functions of the app.
  */
 export async function explainRules<Req>(
   { index, http, all }: CompiledRules<Req>,

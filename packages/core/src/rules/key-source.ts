@@ -182,7 +182,7 @@ function ruleRoute<Req>(context: RequestContext<Req>, match: CompiledMatch | und
 function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): FloodgateError {
   const own = Object.keys(names.keys);
   const known = [...builtIn, ...own];
-  // Of the names of keys none has a hyphen, and most of those of headers have one.
+  // Most names of headers have a hyphen, and no built-in name of a key has one.
   const isHeader = isHeaderName(key) && key.includes("-") && !own.some((name) => name.includes("-"));
   const near = isHeader
     ? headerMark + key.toLowerCase()

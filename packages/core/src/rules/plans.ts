@@ -97,7 +97,7 @@ export interface Granted {
 const example = 'grants: [{ key: "42", plan: "pro", until: "2027-01-31" }]';
 
 /**
- * Compiles the grants of a rule, by the text of the key. Of two for one key the last counts.
+ * Compiles the grants of a rule, by the text of the key. If a key has two grants, the last one counts.
  * @throws FloodgateError if a grant is invalid, or names a plan that the rule does not have.
  */
 export function compileGrants(

@@ -206,7 +206,7 @@ export interface RulesOptions<Req, Own extends string = never> extends LimitOpti
   keySecret?: string;
 }
 
-/** What the rules of one middleware share when they are compiled: the names that they may use, and whom none of them counts. */
+/** What the rules of one middleware share when they are compiled: the names that they may use, and the clients that no rule counts. */
 export interface RuleContext<Req> extends KeyNames<Req> {
   readonly costs: Costs<Req>;
   /** Whether the app tells each request's plan. */

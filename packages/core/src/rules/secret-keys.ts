@@ -14,7 +14,7 @@ export const secretHeaders: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Keeps digests apart from SHA-256 hashes and HMACs of the same texts that somebody computes for another purpose. */
+/** Makes digests differ from SHA-256 hashes and HMACs that somebody computes of the same texts for another purpose. */
 const domain = "floodgate:secret-key:";
 
 const shownDigest = /^secret:[0-9a-f]{64}$/;
@@ -64,10 +64,10 @@ function keyToDigest(key: Key): string {
 export type KeyKind = "address" | "secret" | "plain";
 
 /**
- * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple of names, and this is no tuple
- * of as many parts.
- * @param kinds of the parts of a tuple; one where the key is no tuple of names.
- * @param ipv6Prefix makes each address what the rule counts, in whatever notation it is given. Without it, addresses stay as they are.
+ * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple of names, and `key` is not a
+ * tuple of the same length.
+ * @param kinds the kind of each part of a tuple of names, or of the whole key.
+ * @param ipv6Prefix turns addresses of any notation into the text that the rule counts. Without it, addresses stay as they are.
  */
 export function namedKeyText(key: Key, kinds: KeyKind | readonly KeyKind[], digests: KeyDigests, ipv6Prefix?: number): string | undefined {
   const counted = <Part extends Key>(part: Part, kind: KeyKind | undefined): Part | KeyDigest | string => {

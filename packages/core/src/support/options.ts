@@ -32,7 +32,7 @@ function unknownOptions(where: string, options: Readonly<Record<string, unknown>
   return sentences.join(" ");
 }
 
-/** What a number must be, for an error. The upper bound is said only to who passes it. */
+/** What a number must be, for an error. It names the upper bound only if the value is above it. */
 export const wholeOf = (least: number, value: unknown): string =>
   `a whole number of at least ${least}${typeof value === "number" && value >= 2 ** 53 ? " and below 2^53" : ""}`;
 
