@@ -202,17 +202,17 @@ const text = (value: string): string =>
     .replace(/[^ -~]/g, "?")
     .replace(/["\\]/g, "\\$&")}"`;
 
-/** Calls back for each request, with the decisions that were told since the last one. */
-function eachRequest(told: (event: RequestEvent, decided: readonly DecisionEvent[]) => unknown): () => void {
-  // A request's decisions are told in one go, right before the request. Those of earlier ones may stand behind them: to shorten an array
-  // costs more than the decision.
+/** Calls back for each request, with the decision events since the last request. */
+function eachRequest(onRequest: (event: RequestEvent, decided: readonly DecisionEvent[]) => unknown): () => void {
+  // The decision events of a request come together, right before the request event. The array is not shortened, because that costs more than
+  // the decision: events of earlier requests may follow.
   const decided: DecisionEvent[] = [];
   let count = 0;
   return observe((event: FloodgateEvent) => {
     if ("storeMs" in event) decided[count++] = event;
     if (event.type !== "request") return undefined;
     count = 0;
-    return told(event, decided);
+    return onRequest(event, decided);
   });
 }
 

@@ -10,10 +10,10 @@ import {
   type Observable,
   trace,
 } from "@opentelemetry/api";
+import { readCurrentValues } from "./current-values.js";
 import { type Exporter, type MetricsOptions, maxRulesOf, onePerTarget } from "./exporter.js";
 import { counterIds, type HistogramId, histogramIds, instruments, nowIds } from "./instruments.js";
 import { Measurements } from "./measurements.js";
-import { readNumbers } from "./numbers.js";
 import type { Attributes, Recorder } from "./series.js";
 
 export type { MetricsOptions } from "./exporter.js";
@@ -103,7 +103,7 @@ function connect(meter: Meter, measurements: Measurements): Connection {
   /** The sums that were reported last time, by their attributes' values. An SDK repeats a value until it gets another one. */
   let sums = new Map<string, { readonly observable: Observable; readonly attributes: Attributes }>();
   const report = (result: BatchObservableResult): void => {
-    const readings = readNumbers((name) => measurements.ruleOf(name));
+    const readings = readCurrentValues((name) => measurements.ruleOf(name));
     const before = sums;
     sums = new Map();
     for (const { id, isSum, observable } of numbers) {

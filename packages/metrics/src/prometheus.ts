@@ -8,6 +8,7 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import { BucketHistogram } from "./bucket-histogram.js";
+import { readCurrentValues } from "./current-values.js";
 import { type Exporter, type MetricsOptions, maxRulesOf, onePerTarget } from "./exporter.js";
 import {
   type AttributeName,
@@ -21,7 +22,6 @@ import {
   prometheusName,
 } from "./instruments.js";
 import { Measurements } from "./measurements.js";
-import { readNumbers } from "./numbers.js";
 import type { Attributes, Total } from "./series.js";
 
 export type { MetricsOptions } from "./exporter.js";
@@ -93,7 +93,7 @@ function metricOf(id: CounterId | NowId, measurements: Measurements): Counter | 
       this.reset();
       // A metric without labels is 0 after that, and not unknown.
       if (attributes.length === 0) this.remove();
-      const numbers = readNumbers((name) => measurements.ruleOf(name))[id as NowId];
+      const numbers = readCurrentValues((name) => measurements.ruleOf(name))[id as NowId];
       for (const { attributes, value } of numbers) this.set(labelsOf(attributes), value);
     },
   });
@@ -101,11 +101,11 @@ function metricOf(id: CounterId | NowId, measurements: Measurements): Counter | 
 
 /** Adds what has been counted since the last time, so that the registry can be reset as usual. */
 function addTotals(totals: () => Iterable<Total>): (this: Counter) => void {
-  const told = new Map<Total, number>();
+  const reported = new Map<Total, number>();
   return function () {
     for (const total of totals()) {
-      this.inc(labelsOf(total.attributes), total.value - (told.get(total) ?? 0));
-      told.set(total, total.value);
+      this.inc(labelsOf(total.attributes), total.value - (reported.get(total) ?? 0));
+      reported.set(total, total.value);
     }
   };
 }

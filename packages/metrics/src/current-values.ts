@@ -5,7 +5,7 @@ import { SeriesOf, type Total } from "./series.js";
 const sum = (a: number, b: number): number => a + b;
 
 /** Makes one number of two with the same attributes. */
-const joins: Readonly<Record<NowId, (a: number, b: number) => number>> = {
+const merge: Readonly<Record<NowId, (a: number, b: number) => number>> = {
   limit: Math.min,
   window: Math.max,
   shadow: Math.min,
@@ -21,12 +21,12 @@ const joins: Readonly<Record<NowId, (a: number, b: number) => number>> = {
  * Reads what is in use in this process now.
  * @param ruleOf the name under which a rule is measured.
  */
-export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<NowId, Iterable<Total>>> {
+export function readCurrentValues(ruleOf: (name: string) => string): Readonly<Record<NowId, Iterable<Total>>> {
   const { limits, stores, sources } = inventory();
   const series = new Map(nowIds.map((id) => [id, new SeriesOf(instruments[id], (attributes) => ({ attributes, value: Number.NaN }))]));
   const add = (id: NowId, number: number, ...attributes: string[]): void => {
     const known = (series.get(id) as SeriesOf<Total>).with(...attributes);
-    known.value = Number.isNaN(known.value) ? number : joins[id](known.value, number);
+    known.value = Number.isNaN(known.value) ? number : merge[id](known.value, number);
   };
 
   for (const { name, policy, shadow } of limits) {
