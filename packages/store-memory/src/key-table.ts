@@ -3,10 +3,10 @@ import { type Keyspace, Keyspaces } from "./keyspaces.js";
 import { idShift, pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
 
-/** How many keys a full table looks at again for each new key, one after the other. Use declines by itself, and nobody tells. */
-const inTurn = 3;
-/** The most looks, or keyspaces, of each other step of an eviction. */
-const looks = 8;
+/** How many keys a full table repositions for each new key, in turn: the use of a key declines with time, without a call. */
+const perNewKey = 3;
+/** The most keys that a step of an eviction repositions, or the most keyspaces that it compares. */
+const maxTries = 8;
 /** A key that can pass is listed by what it had used at most so many classes ago: a quarter of its limit. */
 export const slack = 64;
 
@@ -25,9 +25,9 @@ export class KeyTable {
   readonly slots: Slots = new Slots();
   readonly keyspaces: Keyspaces;
   readonly #lists: UseLists = new UseLists(this.slots);
-  /** The next slot to look at again. */
+  /** The next slot to reposition. */
   #hand = 0;
-  /** The next keyspace to look at again. */
+  /** The next keyspace to compare. */
   #turn = 0;
   /** The keyspace that had to give up a blocked key last. */
   #largest: Keyspace | undefined;
@@ -70,20 +70,20 @@ export class KeyTable {
   }
 
   /** Puts a key where its use and its reset belong. */
-  place(slot: number, which: number, resetAtMs: number): void {
+  place(slot: number, useClass: number, resetAtMs: number): void {
     const { slots } = this;
     const listed = slots.use(slot);
-    if (which === use.blocked) {
+    if (useClass === use.blocked) {
       const { blocked } = this.#keyspace(slot);
       if (listed === use.blocked && blocked.rankAt(slots.link(slot, PLACE)) === resetAtMs) return;
       this.withdraw(slot);
       blocked.add(slot, resetAtMs);
     } else {
-      if (listed === which) return;
+      if (listed === useClass) return;
       this.withdraw(slot);
-      this.#lists.add(slot, which);
+      this.#lists.add(slot, useClass);
     }
-    slots.setUse(slot, which);
+    slots.setUse(slot, useClass);
   }
 
   /** Takes a key out of the order of eviction, until it is placed again. */
@@ -102,8 +102,8 @@ export class KeyTable {
     this.slots.delete(slot);
   }
 
-  /** Places a key by its use of now, and answers its class; undefined if nothing is to be remembered. Then it is deleted, unless it `stays`. */
-  look(slot: number, nowMs: number, stays = false): number | undefined {
+  /** Places a key by its current use, and returns its class. If nothing of it counts and it need not stay, it is deleted: undefined. */
+  reposition(slot: number, nowMs: number, stays = false): number | undefined {
     const { smallest, largest } = this.#keyspace(slot);
     let seen = this.#peek(smallest, slot, nowMs);
     let { resetAfterMs } = seen;
@@ -136,11 +136,11 @@ export class KeyTable {
   }
 
   #makeRoom(newcomer: Keyspace, nowMs: number): void {
-    this.#lookInTurn(nowMs);
-    for (let i = Math.min(looks, this.keyspaces.all.length); i > 0; i--) {
+    this.#repositionNext(nowMs);
+    for (let i = Math.min(maxTries, this.keyspaces.all.length); i > 0; i--) {
       const { blocked } = this.#nextKeyspace();
       // If all keys are listed as blocked, some may not be any more: first of all those nearest their reset.
-      if (blocked.lowest <= nowMs || (blocked.size > 0 && this.#lists.first < 0)) this.look(blocked.first, nowMs);
+      if (blocked.lowest <= nowMs || (blocked.size > 0 && this.#lists.first < 0)) this.reposition(blocked.first, nowMs);
     }
     while (this.slots.size >= this.maxKeys) if (!this.#evict(newcomer, nowMs)) return;
   }
@@ -150,13 +150,13 @@ export class KeyTable {
     return this.#evictFirst(undefined, nowMs) || this.#evictFirst(this.#crowded(newcomer), nowMs);
   }
 
-  /** Drops the first blocked key of a keyspace, or the first of those that are not. It is looked at before, and may turn out not to be first. */
+  /** Drops the first blocked key of a keyspace, or the first of those that are not. It is repositioned before, and may then not be the first. */
   #evictFirst(from: Keyspace | undefined, nowMs: number): boolean {
-    for (let i = 0; i < looks; i++) {
+    for (let i = 0; i < maxTries; i++) {
       const slot = this.#first(from);
       if (slot < 0) return false;
       const listed = this.slots.use(slot);
-      const found = this.look(slot, nowMs);
+      const found = this.reposition(slot, nowMs);
       if (found === undefined) return true;
       if (found < listed || (found === listed && this.#first(from) === slot)) return this.#remove(slot, true);
     }
@@ -172,7 +172,7 @@ export class KeyTable {
   #crowded(newcomer: Keyspace | undefined): Keyspace {
     const { length } = this.keyspaces.all;
     let best = newcomer ?? this.#nextKeyspace();
-    for (let i = 0; i <= length && (i < looks || best.blocked.size === 0); i++) {
+    for (let i = 0; i <= length && (i < maxTries || best.blocked.size === 0); i++) {
       const next = i === 0 ? (this.#largest ?? best) : this.#nextKeyspace();
       const more = weightOf(next) - weightOf(best);
       const isNearer = more === 0 && best !== newcomer && next.blocked.lowest < best.blocked.lowest;
@@ -187,10 +187,10 @@ export class KeyTable {
     return all[this.#turn++ % all.length] as Keyspace;
   }
 
-  /** Looks at some keys again, one after the other, round and round. */
-  #lookInTurn(nowMs: number): void {
+  /** Repositions the next few keys, round and round. */
+  #repositionNext(nowMs: number): void {
     const { pages } = this.slots;
-    let left = Math.min(inTurn, this.slots.size);
+    let left = Math.min(perNewKey, this.slots.size);
     // Every page twice at most, if all keys there are withdrawn.
     for (let turns = 2 * pages.length; left > 0 && turns > 0; ) {
       const page = pages[this.#hand >>> pageBits];
@@ -203,7 +203,7 @@ export class KeyTable {
       const slot = this.#hand++;
       if (((page.numbers[2 * i * page.stride + 1] as number) & use.mask) > use.blocked) continue;
       left--;
-      this.look(slot, nowMs);
+      this.reposition(slot, nowMs);
     }
   }
 

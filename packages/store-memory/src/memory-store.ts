@@ -94,7 +94,7 @@ class TableStore implements MemoryStore {
   readonly #slots: Slots;
   /** Zeros, on which a key without a state is decided. */
   #scratch: Cells = new Float64Array(16);
-  /** The slots of the keys of a request under several limits, as its first look found them. */
+  /** The slots of the keys of a request under several limits, as the first pass found them. */
   readonly #found: (number | undefined)[] = [];
   // The key used last is found without a lookup, until any slot is deleted. Without `#lastLimit` no key is known.
   #lastLimit: Limit | undefined;
@@ -107,14 +107,14 @@ class TableStore implements MemoryStore {
   #withdrawn = false;
   readonly #onEvent: EventListener | undefined;
   /** Evictions of the current step, which the listener has not received yet. */
-  readonly #untold: EvictionEvent[] = [];
+  readonly #unsentEvictions: EvictionEvent[] = [];
 
   constructor(maxKeys: number, clock: Clock | undefined, onEvent: EventListener | undefined) {
     this.#clock = clock;
     this.#onEvent = listenerOf(onEvent);
     this.#table = new KeyTable(maxKeys, (name, key) => {
       this.evictions++;
-      if (activeListener(this.#onEvent) !== undefined) this.#untold.push({ type: "evicted", name, key });
+      if (activeListener(this.#onEvent) !== undefined) this.#unsentEvictions.push({ type: "evicted", name, key });
     });
     this.#slots = this.#table.slots;
     this.#keyspaces = this.#table.keyspaces;
@@ -144,7 +144,7 @@ class TableStore implements MemoryStore {
       this.#lastAt = this.#slots.at(slot);
       this.#lastDeleted = this.#slots.deleted;
     }
-    if (this.#untold.length > 0) this.#tell();
+    if (this.#unsentEvictions.length > 0) this.#sendEvictions();
     return decision;
   }
 
@@ -175,7 +175,7 @@ class TableStore implements MemoryStore {
       decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.of(key).get(key), cost, nowMs, true);
     }
     if (this.#withdrawn) this.#placeAgain(checks, nowMs);
-    if (this.#untold.length > 0) this.#tell();
+    if (this.#unsentEvictions.length > 0) this.#sendEvictions();
     return decisions;
   }
 
@@ -193,7 +193,7 @@ class TableStore implements MemoryStore {
       const zeros = this.#zeros(keyspace.size);
       units = settleIn(limit, zeros, 0, nowMs, charge, cost, undefined);
       if (units > 0) this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, zeros, 0, nowMs, 1, false));
-      this.#tell();
+      this.#sendEvictions();
     } else {
       const isNew = charge.cost === 0 || charge.heldUntilMs !== undefined;
       if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
@@ -202,7 +202,7 @@ class TableStore implements MemoryStore {
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
       if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(page, slot);
       if (units < 0 && usedCells(page.cells, at, page.width) === 0) this.#table.delete(slot);
-      else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
+      else if (units !== 0 || isNew) this.#table.reposition(slot, nowMs, true);
     }
     return units;
   }
@@ -219,7 +219,7 @@ class TableStore implements MemoryStore {
     const number = page.numbers[2 * (at - 1)] as number;
     const decision = renewIn(limit, page.cells, at, nowMs, charge, number);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
-    this.#table.look(slot, nowMs, true);
+    this.#table.reposition(slot, nowMs, true);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
@@ -229,7 +229,7 @@ class TableStore implements MemoryStore {
     const slot = keyspace.blocks?.slots.of(key).get(key);
     if (slot === undefined) return;
     liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
-    this.#table.look(slot, this.#now());
+    this.#table.reposition(slot, this.#now());
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
@@ -241,11 +241,11 @@ class TableStore implements MemoryStore {
       const zeros = this.#zeros(blocks.size);
       const blocked = blockIn(zeros, 0, nowMs, forMs, kind);
       this.#keep(blocks, key, nowMs, blocks.smallest.algorithm.decide(blocks.smallest, zeros, 0, nowMs, 1, false));
-      this.#tell();
+      this.#sendEvictions();
       return blocked;
     }
     const blocked = blockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs, forMs, kind);
-    this.#table.look(slot, nowMs);
+    this.#table.reposition(slot, nowMs);
     return blocked;
   }
 
@@ -301,9 +301,9 @@ class TableStore implements MemoryStore {
   ): Decision {
     if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
       const blocked = this.#blockOf(keyspace.blocks, key, nowMs);
-      if (blocked !== undefined) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), blocked, nowMs);
+      if (blocked !== undefined) return blockedDecision(this.#peek(keyspace, limit, found, cost, nowMs), blocked, nowMs);
     }
-    if (!commit) return this.#look(keyspace, limit, found, cost, nowMs);
+    if (!commit) return this.#peek(keyspace, limit, found, cost, nowMs);
     // A key without a state is tried on zeros, and remembered only if that left something to remember.
     if (found === undefined)
       return this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, true));
@@ -313,7 +313,7 @@ class TableStore implements MemoryStore {
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
     if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
-    if (!this.#withdrawn) this.#table.look(slot, nowMs, true);
+    if (!this.#withdrawn) this.#table.reposition(slot, nowMs, true);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
@@ -332,7 +332,7 @@ class TableStore implements MemoryStore {
   }
 
   /** What a request would get. */
-  #look(keyspace: Keyspace, limit: Limit, slot: number | undefined, cost: number, nowMs: number): Decision {
+  #peek(keyspace: Keyspace, limit: Limit, slot: number | undefined, cost: number, nowMs: number): Decision {
     if (slot === undefined) return limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, false);
     const page = this.#slots.pages[slot >>> pageBits] as Page;
     return limit.algorithm.decide(limit, page.cells, (slot & pageMask) * page.stride + 1, nowMs, cost, false);
@@ -357,7 +357,7 @@ class TableStore implements MemoryStore {
       scratch[i] = 0;
     }
     const { limit, remaining, resetAfterMs } = decision;
-    if (keyspace.smallest !== keyspace.largest) this.#table.look(slot, nowMs, true);
+    if (keyspace.smallest !== keyspace.largest) this.#table.reposition(slot, nowMs, true);
     else this.#table.place(slot, classOf(limit - remaining, limit), nowMs + resetAfterMs);
     if (this.#withdrawn) this.#table.withdraw(slot);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
@@ -375,14 +375,14 @@ class TableStore implements MemoryStore {
     this.#withdrawn = false;
     for (const { limit, key } of checks) {
       const slot = this.#keyspace(limit).slots.of(key).get(key);
-      if (slot !== undefined) this.#table.look(slot, nowMs, true);
+      if (slot !== undefined) this.#table.reposition(slot, nowMs, true);
     }
     this.#table.trim(nowMs);
   }
 
   /** Call it once a step is whole, because a listener may throw, or call the store. */
-  #tell(): void {
-    for (const event of this.#untold.splice(0)) activeListener(this.#onEvent)?.(event);
+  #sendEvictions(): void {
+    for (const event of this.#unsentEvictions.splice(0)) activeListener(this.#onEvent)?.(event);
   }
 }
 

@@ -27,22 +27,22 @@ export class UseLists {
     return this.#lowest < use.blocked ? (this.#heads[this.#lowest] as number) : none;
   }
 
-  add(slot: number, which: number): void {
-    const last = this.#tails[which] as number;
+  add(slot: number, useClass: number): void {
+    const last = this.#tails[useClass] as number;
     this.#slots.setLink(slot, BEFORE, last);
     this.#slots.setLink(slot, AFTER, none);
-    this.#tails[which] = slot;
-    if (last === none) this.#heads[which] = slot;
+    this.#tails[useClass] = slot;
+    if (last === none) this.#heads[useClass] = slot;
     else this.#slots.setLink(last, AFTER, slot);
-    if (which < this.#lowest) this.#lowest = which;
+    if (useClass < this.#lowest) this.#lowest = useClass;
   }
 
-  delete(slot: number, which: number): void {
+  delete(slot: number, useClass: number): void {
     const before = this.#slots.link(slot, BEFORE);
     const after = this.#slots.link(slot, AFTER);
-    if (before === none) this.#heads[which] = after;
+    if (before === none) this.#heads[useClass] = after;
     else this.#slots.setLink(before, AFTER, after);
-    if (after === none) this.#tails[which] = before;
+    if (after === none) this.#tails[useClass] = before;
     else this.#slots.setLink(after, BEFORE, before);
   }
 }
