@@ -1,6 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import type { Grant } from "@floodgate/core/rules";
-import { decodeKey, type GrantChange } from "@floodgate/core/rules";
+import { decodeKey, type Grant, type GrantChange } from "@floodgate/core/rules";
 import { isMap, isSeq, parseDocument, type YAMLMap } from "yaml";
 
 /**

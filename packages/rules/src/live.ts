@@ -15,7 +15,7 @@ import {
 import { type FirstText, type OriginListener, OriginWatcher, type RulesOrigin, type RulesText, readFirst } from "./origin.js";
 import { readRules } from "./parse.js";
 import { parseAsync } from "./parse-async.js";
-import { messageOf, objectionsError, objectionsIn } from "./rules-error.js";
+import { messageOf, mistakesError, mistakesIn } from "./rules-error.js";
 
 export interface LiveOptions {
   /** Milliseconds between two checks for a new version. Default 5000; for a file 500. */
@@ -112,7 +112,7 @@ export class Live implements LiveRules, OriginListener {
   }
 
   /** Activates a new version for all users at once, or for none. */
-  async take(read: RulesText): Promise<void> {
+  async receive(read: RulesText): Promise<void> {
     const { text } = read;
     const version = versionOf(read);
     if (text === this.#text) {
@@ -153,10 +153,10 @@ export class Live implements LiveRules, OriginListener {
   explain(refusal: unknown): unknown {
     // An error without a path is about the middleware's own options, not about the rules.
     if (!(refusal instanceof FloodgateError) || refusal.at.length === 0) return refusal;
-    const objections = objectionsIn([refusal]);
+    const mistakes = mistakesIn([refusal]);
     const { problemAt } = readRules(this.#text, this.name);
-    const positions = objections.map(({ path }) => problemAt(path, ""));
-    return objectionsError(this.name, objections, positions, refusal);
+    const positions = mistakes.map(({ path }) => problemAt(path, ""));
+    return mistakesError(this.name, mistakes, positions, refusal);
   }
 
   /** @param refusers receives the users that refuse these rules, with their errors. */
@@ -175,16 +175,16 @@ export class Live implements LiveRules, OriginListener {
   /** Refuses a valid text because of the errors of users. */
   async #refuseFor(text: string, refusers: Map<RuleUser, unknown>): Promise<void> {
     const errors = [...refusers.values()];
-    const objections = objectionsIn(errors);
+    const mistakes = mistakesIn(errors);
     const refused = { text, error: errors[0], by: refusers };
     this.#refused = refused;
-    const paths = objections.map(({ path }) => path);
+    const paths = mistakes.map(({ path }) => path);
     // The text is valid. But a second thread may lack the memory that the first one had.
     const atStart = { positions: paths.map(() => ({ line: 1, column: 1 })) };
     const { positions } = await parseAsync(text, this.name, false, paths).catch(() => atStart);
     // If all refusing users have left meanwhile, the next poll tries again.
     if (this.#watcher.isClosed || this.#refused !== refused) return;
-    refused.error = objectionsError(this.name, objections, positions, errors[0]);
+    refused.error = mistakesError(this.name, mistakes, positions, errors[0]);
     this.#reportRefused(refused.error);
   }
 

@@ -36,7 +36,7 @@ export interface OriginListener {
   /** The origin was asked, and has nothing new. */
   unchanged(): void;
   /** Called with each text. The next read waits for the promise. */
-  take(read: RulesText): Promise<void>;
+  receive(read: RulesText): Promise<void>;
   /** Called with the error of each read that fails, and of a watch that fails. */
   refuse(error: unknown): void;
 }
@@ -138,7 +138,7 @@ export class OriginWatcher {
     if (this.#closed !== undefined) return;
     if (read === undefined) return this.#listener.unchanged();
     this.#revision = read.revision;
-    await this.#listener.take(read);
+    await this.#listener.receive(read);
   }
 }
 

@@ -52,32 +52,27 @@ export function describeProblem(file: string, { line, column, message }: RulesPr
 }
 
 /** A mistake that a middleware found in rules whose text is valid. */
-interface Objection {
+interface Mistake {
   readonly path: Path;
   readonly message: string;
 }
 
 /** The mistakes in errors that middlewares threw. A mistake that several of them found is listed once. */
-export function objectionsIn(errors: readonly unknown[]): Objection[] {
-  const objections = new Map<string, Objection>();
-  for (const mistake of errors.flatMap(mistakesIn)) {
+export function mistakesIn(errors: readonly unknown[]): Mistake[] {
+  const mistakes = new Map<string, Mistake>();
+  for (const mistake of errors.flatMap(mistakesOf)) {
     const message = messageOf(mistake);
     const path = mistake instanceof FloodgateError ? mistake.at : [];
     // Each middleware puts its own name before the message.
     const id = JSON.stringify([path, message.replace(/^\w+: /, "")]);
-    if (!objections.has(id)) objections.set(id, { path, message });
+    if (!mistakes.has(id)) mistakes.set(id, { path, message });
   }
-  return [...objections.values()];
+  return [...mistakes.values()];
 }
 
-/** The error that reports objections. `positions` has the position of each, in the same order. */
-export function objectionsError(
-  file: string,
-  objections: readonly Objection[],
-  positions: readonly Position[],
-  cause: unknown,
-): RulesError {
-  const problems = objections.map(({ path, message }, i) => {
+/** The error that reports mistakes. `positions` has the position of each, in the same order. */
+export function mistakesError(file: string, mistakes: readonly Mistake[], positions: readonly Position[], cause: unknown): RulesError {
+  const problems = mistakes.map(({ path, message }, i) => {
     const { line, column } = positions[i] as Position;
     return { message, line, column, path };
   });
@@ -85,7 +80,7 @@ export function objectionsError(
 }
 
 /** All mistakes of one error: those in its cause if that is a list of mistakes, else the error itself. */
-function mistakesIn(error: unknown): readonly unknown[] {
+function mistakesOf(error: unknown): readonly unknown[] {
   const { cause } = error instanceof Error ? error : {};
   const all: unknown[] = cause instanceof AggregateError ? cause.errors : [];
   return all.length > 0 && all.every((mistake) => mistake instanceof FloodgateError) ? all : [error];
