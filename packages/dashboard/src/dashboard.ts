@@ -6,7 +6,7 @@ import type { Overview, Range } from "./contract.js";
 import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
-import { KeyNames } from "./routes/key-text.js";
+import { KeyLabels } from "./routes/key-text.js";
 import { type ActionName, Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
@@ -22,7 +22,7 @@ export class Dashboard<Req> {
   readonly title: string;
   readonly figures: Figures;
   readonly keys: Keys;
-  readonly names: KeyNames;
+  readonly labels: KeyLabels;
   readonly live: Live = new Live(() => performance.now());
   readonly mayAct: boolean;
   readonly #options: DashboardOptions<Req>;
@@ -43,10 +43,10 @@ export class Dashboard<Req> {
     this.mayAct = actions;
     this.#options = { ...options };
     this.#example = example;
-    this.names = new KeyNames(showKeys);
+    this.labels = new KeyLabels(showKeys);
     const { watch, leave } = joinWatch();
     this.figures = new Figures(watch, send, prefix);
-    this.keys = new Keys(watch.inUse, this.figures, this.names);
+    this.keys = new Keys(watch.inUse, this.figures, this.labels);
     this.#stop = watch.eachSecond((ended) => void this.#endSecond(ended));
     this.#leave = leave;
   }
@@ -103,14 +103,14 @@ export class Dashboard<Req> {
   }
 
   #overviewOf(read: Reports): Overview {
-    if (read.secret !== undefined) this.names.use(read.secret);
+    if (read.secret !== undefined) this.labels.use(read.secret);
     return overviewOf({
       title: this.title,
       nowMs: Date.now(),
       capabilities: { actions: this.mayAct, keys: this.#options.showKeys ? "shown" : "masked" },
       scope: this.figures.scope(read),
       reports: read.reports,
-      names: this.names,
+      labels: this.labels,
     });
   }
 }
@@ -134,7 +134,7 @@ const act =
 
 const posts: Readonly<Record<string, Route>> = {
   "/data/key": async (view, { keys }) => jsonReply(await keys.lookUp(await bodyOf(view))),
-  "/data/request": async (view, { names }) => jsonReply(await askRequest(await bodyOf(view), names)),
+  "/data/request": async (view, { labels }) => jsonReply(await askRequest(await bodyOf(view), labels)),
   "/actions/reset": act("reset"),
   "/actions/block": act("block"),
   "/actions/unblock": act("unblock"),

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KeyAnswer, Overview, RequestAnswer } from "../src/contract.js";
 import { dashboard } from "../src/express.js";
 import type { DashboardOptions } from "../src/options.js";
-import { KeyNames } from "../src/routes/key-text.js";
+import { KeyLabels } from "../src/routes/key-text.js";
 import { ask, type Reply } from "./adapters/http.js";
 import { type Listening, listening } from "./listening.js";
 
@@ -138,7 +138,7 @@ describe("a key that is looked up", () => {
     api.consume("ann");
     const { top }: Overview = JSON.parse((await ask(app.port, "/f/data/overview")).text);
     const id = top.byRequests.keys.find(({ rule }) => rule === "api")?.id as string;
-    const compared = vi.spyOn(KeyNames.prototype, "idOf");
+    const compared = vi.spyOn(KeyLabels.prototype, "idOf");
     try {
       await lookUp({ id, rule: "api" });
       const underOne = compared.mock.calls.length;

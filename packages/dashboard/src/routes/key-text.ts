@@ -68,8 +68,8 @@ function isTuple(value: unknown): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.length <= maxParts && value.every(isText);
 }
 
-/** How keys are shown, and the ids that stand for them. */
-export class KeyNames {
+/** What the page shows of a key: its text, masked unless `showKeys` is true, and an id that stands for the key. */
+export class KeyLabels {
   readonly #showKeys: boolean;
   #secret: string | Buffer = randomBytes(32);
 

@@ -6,7 +6,7 @@ import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import type { Figures } from "../figures.js";
 import { textOf } from "../text.js";
 import { invalidBody, type JsonBody, Refusal } from "./json.js";
-import { blockMs, granted, type KeyNames, keyQuery, typedKey } from "./key-text.js";
+import { blockMs, granted, type KeyLabels, keyQuery, typedKey } from "./key-text.js";
 import { rejectionsOf } from "./overview.js";
 
 /** A key under one limit. */
@@ -32,12 +32,12 @@ type Act = (body: JsonBody, by: string) => Promise<KeyAnswer>;
 export class Keys {
   readonly #inUse: InUse;
   readonly #figures: Figures;
-  readonly #names: KeyNames;
+  readonly #labels: KeyLabels;
 
-  constructor(inUse: InUse, figures: Figures, names: KeyNames) {
+  constructor(inUse: InUse, figures: Figures, labels: KeyLabels) {
     this.#inUse = inUse;
     this.#figures = figures;
-    this.#names = names;
+    this.#labels = labels;
   }
 
   /** @throws Refusal */
@@ -98,14 +98,14 @@ export class Keys {
   #searchOf(body: JsonBody): Search {
     const { key, id, rule } = keyQuery(body);
     if (id === undefined) {
-      const shown = this.#names.shown(typeof key === "string" ? key : `(${key?.join(",")})`);
+      const shown = this.#labels.shown(typeof key === "string" ? key : `(${key?.join(",")})`);
       return { rule, shown, keyOf: (limit) => typedKey(key as string, limit.rule?.key) };
     }
     const text = this.#textOf(id);
     const known = keyOfText(text);
     // Another rule may count the same text as another key.
     const keyOf: Search["keyOf"] = (limit) => (known !== undefined && keyTextOf(limit, known) === text ? known : undefined);
-    return { rule, shown: this.#names.shown(text), keyOf };
+    return { rule, shown: this.#labels.shown(text), keyOf };
   }
 
   /**
@@ -129,7 +129,7 @@ export class Keys {
 
   /** @throws Refusal */
   #textOf(id: string): string {
-    for (const text of this.#figures.knownKeys()) if (this.#names.idOf(text) === id) return text;
+    for (const text of this.#figures.knownKeys()) if (this.#labels.idOf(text) === id) return text;
     throw new Refusal(404, "unknown", "This key is no longer among the heaviest. Type it to look it up.");
   }
 }

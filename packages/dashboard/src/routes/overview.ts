@@ -16,7 +16,7 @@ import {
   type TopList,
   wholeRequests,
 } from "../contract.js";
-import type { KeyNames } from "./key-text.js";
+import type { KeyLabels } from "./key-text.js";
 
 const maxTop = 20;
 
@@ -27,11 +27,11 @@ export interface OverviewParts {
   readonly scope: Scope;
   /** This process's first. */
   readonly reports: readonly [Report, ...Report[]];
-  readonly names: KeyNames;
+  readonly labels: KeyLabels;
 }
 
 /** One overview of the reports of one or several processes. */
-export function overviewOf({ title, nowMs, capabilities, scope, reports, names }: OverviewParts): Overview {
+export function overviewOf({ title, nowMs, capabilities, scope, reports, labels }: OverviewParts): Overview {
   const totals = sumTotals(reports.flatMap((report) => report.totals));
   return {
     title,
@@ -40,7 +40,7 @@ export function overviewOf({ title, nowMs, capabilities, scope, reports, names }
     scope,
     rules: withGone(firstOf(reports, "rules", ruleIdentity), totals),
     totals,
-    top: { byRequests: topOf(reports, "requests", names, nowMs), byRejections: topOf(reports, "rejections", names, nowMs) },
+    top: { byRequests: topOf(reports, "requests", labels, nowMs), byRejections: topOf(reports, "rejections", labels, nowMs) },
     stores: storesOf(reports.flatMap(({ stores }) => stores)),
     sources: firstOf(reports, "sources", sourceIdentity),
     instances: reports.map(({ instance }, i) => ({ ...instance, self: i === 0 })),
@@ -91,10 +91,10 @@ function mergedKeys(reports: readonly Report[], list: KeyList): KeyReport {
   };
 }
 
-function topOf(reports: readonly Report[], list: KeyList, names: KeyNames, nowMs: number): TopList {
+function topOf(reports: readonly Report[], list: KeyList, labels: KeyLabels, nowMs: number): TopList {
   const { sinceMs, summary } = mergedKeys(reports, list);
   const keys = summary.keys.slice(0, maxTop).map(({ rule, key, count, error, blocked }) => {
-    const shown = { rule, key: names.shown(key), id: names.idOf(key), count, error };
+    const shown = { rule, key: labels.shown(key), id: labels.idOf(key), count, error };
     return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
   });
   return { sinceMs, keys };

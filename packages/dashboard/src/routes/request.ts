@@ -3,7 +3,7 @@ import { policyWords } from "../collect/in-use.js";
 import type { RequestAnswer, RequestReason } from "../contract.js";
 import { textOf } from "../text.js";
 import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
-import type { KeyNames } from "./key-text.js";
+import type { KeyLabels } from "./key-text.js";
 
 const maxEntries = 50;
 
@@ -11,7 +11,7 @@ const maxEntries = 50;
  * What the rules of this process would say of a request.
  * @throws Refusal
  */
-export async function askRequest(body: JsonBody, names: KeyNames): Promise<RequestAnswer> {
+export async function askRequest(body: JsonBody, labels: KeyLabels): Promise<RequestAnswer> {
   const request = requestOf(body);
   let reasons: Reason[];
   try {
@@ -19,7 +19,7 @@ export async function askRequest(body: JsonBody, names: KeyNames): Promise<Reque
   } catch (error) {
     throw new Refusal(502, "store", `The store failed: ${textOf(error)}`);
   }
-  return { verdict: verdictOf(reasons), rules: reasons.map((reason) => shownReason(reason, names)) };
+  return { verdict: verdictOf(reasons), rules: reasons.map((reason) => shownReason(reason, labels)) };
 }
 
 function requestOf({ method = "GET", path, headers, ip, plan, keys }: JsonBody): AskedRequest {
@@ -42,11 +42,11 @@ function texts(name: string, value: unknown): Record<string, string> {
   return Object.assign(found, value);
 }
 
-function shownReason(reason: Reason, names: KeyNames): RequestReason {
+function shownReason(reason: Reason, labels: KeyLabels): RequestReason {
   const { rule, shadow } = reason;
   const mode = shadow ? "shadow" : "enforce";
   if (!isCounted(reason)) return { rule, mode, counts: false, words: reason.why };
   const { key, cost, decision } = reason;
   const numbers = { policy: policyWords(decision.policy), cost, used: usedOf(decision), limit: decision.limit };
-  return { rule, mode, counts: true, words: saysText(reason), key: names.shown(key), ...numbers };
+  return { rule, mode, counts: true, words: saysText(reason), key: labels.shown(key), ...numbers };
 }

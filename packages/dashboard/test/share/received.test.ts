@@ -6,7 +6,7 @@ import { runs } from "../../../../test/runs.js";
 import type { Report } from "../../src/collect/report.js";
 import { Watch } from "../../src/collect/watch.js";
 import { type History, results } from "../../src/contract.js";
-import { KeyNames } from "../../src/routes/key-text.js";
+import { KeyLabels } from "../../src/routes/key-text.js";
 import { overviewOf } from "../../src/routes/overview.js";
 import { mergeHistories } from "../../src/share/merge.js";
 import { receivedHistory, receivedReport } from "../../src/share/received.js";
@@ -33,7 +33,7 @@ const overview = (other: Report) =>
     capabilities: { actions: false, keys: "masked" },
     scope: { kind: "all", sinceMs: 0 },
     reports: [watch.report(), other],
-    names: new KeyNames(false),
+    labels: new KeyLabels(false),
   });
 
 it("an honest report and history are received as they are", () => {
