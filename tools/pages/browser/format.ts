@@ -9,12 +9,11 @@ const language = "en";
 
 /** Keeps a figure and its unit on one line. */
 const nbsp = "\u00a0";
-const whole = new Intl.NumberFormat(language);
 const oneDigit = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const shortForm = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
 
 /** A count where there is little room: 12,345 reads 12.3K. */
-export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? whole.format(value) : shortForm.format(value));
+export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? count(value) : shortForm.format(value));
 
 /** Requests per second. Small rates keep a digit or two: "0" would mean that nobody sends requests. */
 export function rate(perSecond: number): string {
@@ -29,21 +28,21 @@ export function percent(share: number): string {
   if (value === 0 || value === 100) return `${value}${nbsp}%`;
   if (value < 0.1) return `<${(0.1).toLocaleString(language)}${nbsp}%`;
   if (value > 99.9) return `>${(99.9).toLocaleString(language)}${nbsp}%`;
-  return `${value < 10 ? oneDigit.format(value) : whole.format(Math.min(99, Math.round(value)))}${nbsp}%`;
+  return `${value < 10 ? oneDigit.format(value) : count(Math.min(99, Math.round(value)))}${nbsp}%`;
 }
 
 /** Milliseconds, as a store's latency has them. */
 export function latency(ms: number): string {
   if (ms >= 1000) return `${oneDigit.format(ms / 1000)}${nbsp}s`;
-  if (ms >= 10) return `${whole.format(Math.round(ms))}${nbsp}ms`;
+  if (ms >= 10) return `${count(Math.round(ms))}${nbsp}ms`;
   if (ms >= 1) return `${oneDigit.format(ms)}${nbsp}ms`;
-  return `${whole.format(Math.max(1, Math.round(ms * 1000)))}${nbsp}µs`;
+  return `${count(Math.max(1, Math.round(ms * 1000)))}${nbsp}µs`;
 }
 
 /** A wait in words: its two largest units. Null stands for Infinity, which JSON does not have. */
 export function duration(ms: number | null): string {
   if (ms === null || !Number.isFinite(ms)) return "forever";
-  if (ms < 1000) return `${whole.format(Math.round(ms))}${nbsp}ms`;
+  if (ms < 1000) return `${count(Math.round(ms))}${nbsp}ms`;
   if (ms < 10_000) return `${Number((ms / 1000).toFixed(1))}${nbsp}s`;
   const seconds = Math.round(ms / 1000);
   const parts = [
