@@ -4,13 +4,13 @@ import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { listen, type Part } from "../service/listen.js";
-import { answers } from "../service/redis.js";
+import { listen, type RunningServer } from "../service/listen.js";
+import { respondsWithin } from "../service/redis.js";
 import { secretCheck } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 
 /** Starts the admin server: `/healthz`, `/readyz`, `/metrics` and `/dashboard`. Undefined if it is turned off. */
-export async function startAdmin(service: Service): Promise<Part | undefined> {
+export async function startAdmin(service: Service): Promise<RunningServer | undefined> {
   const { admin: address, metrics, dashboard, closeMs } = service.settings;
   if (address === false) return undefined;
   const app = new Hono();
@@ -28,12 +28,12 @@ export async function startAdmin(service: Service): Promise<Part | undefined> {
     for (const close of whenClosed) close();
   };
   try {
-    const part = await listen(createServer(getRequestListener(app.fetch)), "admin", address, closeMs);
+    const server = await listen(createServer(getRequestListener(app.fetch)), "admin", address, closeMs);
     const close = (): Promise<void> => {
       closeAll();
-      return part.close();
+      return server.close();
     };
-    return { ...part, close };
+    return { ...server, close };
   } catch (error) {
     closeAll();
     throw error;
@@ -101,7 +101,7 @@ function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons:
     if (service.redis === undefined) return true;
     // A monotonic clock, because probes go on when the machine's clock is set.
     const nowMs = performance.now();
-    if (asked === undefined || nowMs - asked.atMs > freshMs) asked = { atMs: nowMs, answered: answers(service.redis, answerMs) };
+    if (asked === undefined || nowMs - asked.atMs > freshMs) asked = { atMs: nowMs, answered: respondsWithin(service.redis, answerMs) };
     return asked.answered;
   };
   return async () => {

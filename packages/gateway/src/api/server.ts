@@ -3,7 +3,7 @@ import { FloodgateError } from "@floodgate/core";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { isUnix } from "../config/address.js";
-import { listen, type Part } from "../service/listen.js";
+import { listen, type RunningServer } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { readJson } from "./body.js";
 import { openApi, operations, pathOf } from "./openapi.js";
@@ -15,7 +15,7 @@ import { tokenCheck } from "./tokens.js";
  * Starts the JSON API. Undefined if it has no address.
  * @throws FloodgateError if other machines could use it without a token.
  */
-export async function startApi(service: Service): Promise<Part | undefined> {
+export async function startApi(service: Service): Promise<RunningServer | undefined> {
   const { apiListen: address, apiTokenFile, apiSocketMode, closeMs } = service.settings;
   if (address === undefined) return undefined;
   const isToken = apiTokenFile === undefined ? undefined : tokenCheck(apiTokenFile, service.log);

@@ -6,7 +6,7 @@ import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
-import { listen, type Part } from "../service/listen.js";
+import { listen, type RunningServer } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
@@ -24,7 +24,7 @@ const maxHeaderSize = 65_536;
 const maxHeaderLines = 1000;
 
 /** Starts the server that gateways ask. Undefined if no preset is enabled. */
-export async function startAsk(service: Service): Promise<Part | undefined> {
+export async function startAsk(service: Service): Promise<RunningServer | undefined> {
   const { listen: address, closeMs, presets } = service.settings;
   return presets?.length === 0 ? undefined : listen(askServer(service), "listen", address, closeMs);
 }

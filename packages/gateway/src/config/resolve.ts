@@ -74,7 +74,7 @@ class Resolver {
       const origin = `${file.path}:${problemAtKey([name], "").line}`;
       const write = `${name}: ${yamlOf(setting.type.fromText(setting.example))}`;
       const place = { origin, subject: `\`${name}\``, write, prefix: at(problemAt([name], "")) };
-      this.#take(name, setting, raw, place, dirname(resolve(file.path)));
+      this.#set(name, setting, raw, place, dirname(resolve(file.path)));
     }
   }
 
@@ -84,7 +84,7 @@ class Resolver {
       const text = env[variable];
       if (text === undefined || text === "") continue;
       const write = `${variable}=${setting.example}`;
-      this.#take(name, setting, setting.type.fromText(text), { origin: variable, subject: variable, write, text });
+      this.#set(name, setting, setting.type.fromText(text), { origin: variable, subject: variable, write, text });
     }
     const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
     for (const name of Object.keys(env)) {
@@ -107,7 +107,7 @@ class Resolver {
         });
       }
       const value = typeof text === "boolean" ? text : setting.type.fromText(typeof text === "string" ? text : text.join(","));
-      this.#take(name, setting, value, { origin: flag, subject: flag, write: `${flag} ${setting.example}`, text: `${text}` });
+      this.#set(name, setting, value, { origin: flag, subject: flag, write: `${flag} ${setting.example}`, text: `${text}` });
     }
   }
 
@@ -121,7 +121,7 @@ class Resolver {
         continue;
       }
       const write = `${name}: ${JSON.stringify(setting.type.fromText(setting.example))}`;
-      this.#take(name, setting, value, { origin: "code", subject: `\`${name}\``, write, prefix: `${this.#command}: ` });
+      this.#set(name, setting, value, { origin: "code", subject: `\`${name}\``, write, prefix: `${this.#command}: ` });
     }
   }
 
@@ -140,7 +140,7 @@ class Resolver {
     return resolved;
   }
 
-  #take(
+  #set(
     name: string,
     { type, secret, example }: Setting<unknown>,
     value: unknown,

@@ -14,8 +14,8 @@ import {
 import { isUnix, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog } from "../log/sampled-log.js";
-import { type Part, removeStale } from "../service/listen.js";
-import { usable } from "../service/secrets.js";
+import { type RunningServer, removeStale } from "../service/listen.js";
+import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import type { Trust } from "../service/trust.js";
 import { descriptorRequests } from "./descriptor-request.js";
@@ -38,7 +38,7 @@ const rateLimitService: ServiceDefinition = {
 const maxBytes = 2 ** 20;
 
 /** Starts Envoy's rate limit service, if the setting `rls` says where. */
-export async function startRls(service: Service): Promise<Part | undefined> {
+export async function startRls(service: Service): Promise<RunningServer | undefined> {
   const { settings } = service;
   if (settings.rls === undefined) return undefined;
   const credentials = credentialsOf(settings);
@@ -120,14 +120,14 @@ function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Settings): 
   const cert = read("rlsCertFile", rlsCertFile);
   const key = read("rlsKeyFile", rlsKeyFile);
   const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
-  usable("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
-  usable("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
-  if (ca !== null) usable("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
+  withFileErrors("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
+  withFileErrors("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
+  if (ca !== null) withFileErrors("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
   return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
 }
 
 function read(setting: keyof Settings, path: string): Buffer {
-  return usable(setting, path, () => readFileSync(path));
+  return withFileErrors(setting, path, () => readFileSync(path));
 }
 
 /**

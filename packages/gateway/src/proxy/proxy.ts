@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from "@floodgate/core/adapter";
 import { isUnix } from "../config/address.js";
-import { listen, type Part } from "../service/listen.js";
+import { listen, type RunningServer } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
 import { Connection } from "./connection.js";
@@ -17,15 +17,15 @@ import { hasBody, Upstream } from "./upstream.js";
  * Starts the reverse proxy on the address `listen`.
  * @throws FloodgateError if the upstream's settings are wrong, or the address is taken.
  */
-export async function startProxy(service: Service): Promise<Part> {
+export async function startProxy(service: Service): Promise<RunningServer> {
   const proxy = new ReverseProxy(service, await Upstream.start(service));
   const { listen: address, closeMs } = service.settings;
-  const part = await listen(proxy.server, "listen", address, closeMs);
-  return { ...part, close: () => proxy.close(part) };
+  const server = await listen(proxy.server, "listen", address, closeMs);
+  return { ...server, close: () => proxy.close(server) };
 }
 
 /** A request that is being decided: an ordinary one, or the handshake of a WebSocket. */
-interface Visit {
+interface PendingRequest {
   answer(answer: OwnAnswer): void;
   /** Calls `left` once the client has its answer, or has left. */
   onLeft(left: () => void): void;
@@ -67,11 +67,11 @@ class ReverseProxy {
   }
 
   /** Ends idle connections at once, and all that is left when `closeMs` is over: WebSockets too, which end only then. */
-  async close(part: Part): Promise<void> {
+  async close(server: RunningServer): Promise<void> {
     const deadline = setTimeout(() => {
       for (const socket of this.#connections.keys()) socket.destroy();
     }, this.#service.settings.closeMs);
-    await part.close();
+    await server.close();
     clearTimeout(deadline);
     this.#upstream.close();
   }
@@ -165,25 +165,25 @@ class ReverseProxy {
     });
   }
 
-  #decide(asked: ProxiedRequest, connection: Connection, visit: Visit): void {
+  #decide(asked: ProxiedRequest, connection: Connection, pending: PendingRequest): void {
     connection.pending++;
     const answer = (answer: OwnAnswer): void => {
       connection.pending--;
-      visit.answer(answer);
+      pending.answer(answer);
     };
     const apply = (outcome: Outcome): void => {
       if (outcome.action === "reject") {
         answer(outcome);
         return;
       }
-      const start = visit.begin(outcome);
+      const start = pending.begin(outcome);
       const pass = (): void => {
         connection.pending--;
         start();
       };
       // Its body is not read while it is held.
       if (outcome.delayMs === 0) pass();
-      else if (this.#waiting.size < this.#service.settings.maxHeld) visit.onLeft(this.#waiting.hold(outcome.delayMs, pass));
+      else if (this.#waiting.size < this.#service.settings.maxHeld) pending.onLeft(this.#waiting.hold(outcome.delayMs, pass));
       else answer(problem(503, "Too many requests wait for their turn.", { name: "Retry-After", value: "1", list: false }));
     };
     const fail = (error: unknown): void => {

@@ -6,7 +6,7 @@ import type { ProxyServer, ProxyServerOptions } from "httpxy";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
-import { usable } from "../service/secrets.js";
+import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
@@ -125,7 +125,7 @@ function tlsOf(
 ): { servername: string; rejectUnauthorized: boolean; ca?: string } {
   const base = { servername: isIP(hostname) === 0 ? hostname : "", rejectUnauthorized: !upstreamInsecure };
   if (upstreamCaFile === undefined) return base;
-  return { ...base, ca: usable("upstreamCaFile", upstreamCaFile, () => readFileSync(upstreamCaFile, "utf8")) };
+  return { ...base, ca: withFileErrors("upstreamCaFile", upstreamCaFile, () => readFileSync(upstreamCaFile, "utf8")) };
 }
 
 /**

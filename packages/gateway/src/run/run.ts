@@ -6,12 +6,12 @@ import type { Command, Settings } from "../config/settings.js";
 import { startRls } from "../envoy/server.js";
 import { isPretty, type LogTarget } from "../log/log.js";
 import { startProxy } from "../proxy/proxy.js";
-import type { Part } from "../service/listen.js";
+import type { RunningServer } from "../service/listen.js";
 import { Service } from "../service/service.js";
 import { maxRules, ruleWords, summary } from "./summary.js";
 
 /** What each command starts, beside the admin server. */
-const parts = { serve: [startAsk, startApi, startRls], gateway: [startProxy] } as const;
+const servers = { serve: [startAsk, startApi, startRls], gateway: [startProxy] } as const;
 
 /** A running service. */
 export interface Running {
@@ -35,11 +35,11 @@ export async function run(command: Command, settings: Settings, { log: target = 
   const service = await Service.start(settings, target, (rules) => {
     if (command === "serve") checkAskedRules(rules, settings);
   });
-  const started: Part[] = [];
+  const started: RunningServer[] = [];
   try {
-    for (const start of [...parts[command], startAdmin]) {
-      const part = await start(service);
-      if (part !== undefined) started.push(part);
+    for (const start of [...servers[command], startAdmin]) {
+      const server = await start(service);
+      if (server !== undefined) started.push(server);
     }
   } catch (error) {
     await closeAll(service, started);
@@ -64,10 +64,10 @@ export async function run(command: Command, settings: Settings, { log: target = 
   };
 }
 
-/** Closes the parts, and then what they use. The admin server is last, so that `/readyz` answers until the end. */
-async function closeAll(service: Service, started: readonly Part[]): Promise<void> {
-  await Promise.all(started.filter(({ name }) => name !== "admin").map((part) => part.close()));
-  await Promise.all(started.filter(({ name }) => name === "admin").map((part) => part.close()));
+/** Closes the servers, and then what they use. The admin server is last, so that `/readyz` answers until the end. */
+async function closeAll(service: Service, started: readonly RunningServer[]): Promise<void> {
+  await Promise.all(started.filter(({ name }) => name !== "admin").map((server) => server.close()));
+  await Promise.all(started.filter(({ name }) => name === "admin").map((server) => server.close()));
   await service.close();
 }
 
@@ -84,7 +84,7 @@ function warnOfDescriptors(command: Command, { limit, log, settings }: Service):
 }
 
 /** The first message: text for people, else one log line. */
-function announce(command: Command, service: Service, started: readonly Part[], target: LogTarget): void {
+function announce(command: Command, service: Service, started: readonly RunningServer[], target: LogTarget): void {
   const { log, limit, settings } = service;
   if (!log.isLevelEnabled("info")) return;
   if (isPretty(settings, target)) {

@@ -1,7 +1,7 @@
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Command, Settings } from "../config/settings.js";
-import type { Part } from "../service/listen.js";
+import type { RunningServer } from "../service/listen.js";
 import type { Service } from "../service/service.js";
 
 /** The most rules that a message lists. */
@@ -15,14 +15,14 @@ export function ruleWords({ name, shadow, fixed, options }: Service["limit"]["ru
 }
 
 /** What a service says once it runs: where it listens, what is limited, and what to do next. */
-export function summary(command: Command, { limit, settings, rulesMissing }: Service, parts: readonly Part[]): string {
-  const urls = new Map(parts.map(({ name, url }) => [name, url]));
+export function summary(command: Command, { limit, settings, rulesMissing }: Service, servers: readonly RunningServer[]): string {
+  const urls = new Map(servers.map(({ name, url }) => [name, url]));
   const source = settings.rules ?? `the Redis key ${settings.rulesKey}`;
   const rules = limit.rules.slice(0, maxRules).map((rule) => `  ${ruleWords(rule)}`);
   if (limit.rules.length > rules.length) rules.push(`  ... and ${limit.rules.length - rules.length} more`);
   return [
     `floodgate ${command} runs.`,
-    ...parts.filter(({ name }) => name !== "admin").map(({ name, url }) => `  ${purposeOf(name, command, settings)}: ${url}`),
+    ...servers.filter(({ name }) => name !== "admin").map(({ name, url }) => `  ${purposeOf(name, command, settings)}: ${url}`),
     ...adminLines(settings, urls.get("admin")),
     rulesMissing === undefined
       ? `These limits of ${source} apply, and changes of it apply at once:`

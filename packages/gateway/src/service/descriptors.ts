@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { type Descriptor, type Outcome, type RateLimit, type RequestContext, unlimited } from "@floodgate/core/adapter";
+import { type Descriptor, getOrMake, type Outcome, type RateLimit, type RequestContext, unlimited } from "@floodgate/core/adapter";
 import { type Asked, type CompiledRule, DescriptorIndex, type RuleCheck, recordUsage } from "@floodgate/core/rules";
 import { mostRestrictive } from "@floodgate/core/store";
 import type { GatewayRequest } from "./request.js";
@@ -79,12 +79,7 @@ const indexes = new WeakMap<readonly Rule[], DescriptorIndex<Rule>>();
 
 /** The index of one version of the rules. */
 function indexOf(rules: readonly Rule[]): DescriptorIndex<Rule> {
-  let index = indexes.get(rules);
-  if (index === undefined) {
-    index = new DescriptorIndex(rules);
-    indexes.set(rules, index);
-  }
-  return index;
+  return getOrMake(indexes, rules, () => new DescriptorIndex(rules));
 }
 
 /** The outcome of a request whose descriptors no limit has decided. */

@@ -15,9 +15,8 @@ import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type DescriptorsOutcome, decideDescriptors, undecided } from "./descriptors.js";
 import type { GatewayRequest } from "./request.js";
 
-const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, afterResponse: undefined } as const;
 const unavailable: Outcome = {
-  ...none,
+  ...unlimited,
   action: "reject",
   headers: [
     { name: "Retry-After", value: "1", list: false },

@@ -6,7 +6,7 @@ import { FloodgateError } from "@floodgate/core";
 import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 
 /** A server of a running service: the decision server, the JSON API, Envoy's service, the proxy, the admin server. */
-export interface Part {
+export interface RunningServer {
   /** The setting of its address. */
   readonly name: "listen" | "apiListen" | "rls" | "admin";
   /** `"127.0.0.1:8080"` with the real port, or `"unix:/path"`. */
@@ -23,7 +23,13 @@ export interface Part {
  * @param socketMode the permissions of a Unix socket. Default: those that the umask leaves.
  * @throws FloodgateError `FLOODGATE_CANNOT_LISTEN` if the address is taken, not allowed or not one of this machine.
  */
-export async function listen(server: Server, name: Part["name"], address: string, closeMs: number, socketMode?: number): Promise<Part> {
+export async function listen(
+  server: Server,
+  name: RunningServer["name"],
+  address: string,
+  closeMs: number,
+  socketMode?: number,
+): Promise<RunningServer> {
   const parsed = parseAddress(address);
   if (parsed === undefined) throw unlistenable(address, name, "it is no host:port and no unix:/path");
   if ("path" in parsed) await removeStale(parsed.path, address, name);

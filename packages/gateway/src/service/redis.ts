@@ -39,7 +39,7 @@ export function connectRedis(settings: Settings, password: string | undefined, l
 }
 
 /** Whether Redis answers within a time. */
-export function answers(redis: Redis | Cluster, timeoutMs: number): Promise<boolean> {
+export function respondsWithin(redis: Redis | Cluster, timeoutMs: number): Promise<boolean> {
   const answered = redis.ping().then(
     () => true,
     () => false,

@@ -54,7 +54,7 @@ const maxBytes = 65_536;
  * @throws FloodgateError if it cannot be read or is empty.
  */
 export function readSecretLines(what: keyof Settings, path: string, notes: string[]): string[] {
-  const text = usable(what, path, () => {
+  const text = withFileErrors(what, path, () => {
     const found = statSync(path);
     if (found.isDirectory()) throw new Error("it is a directory");
     if (found.size > maxBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${maxBytes}`);
@@ -84,7 +84,7 @@ export function secretCheck(secrets: readonly string[]): (given: string) => bool
  * Uses a file that a setting names.
  * @throws FloodgateError with the setting, the path and the reason.
  */
-export function usable<T>(what: keyof Settings, path: string, use: () => T): T {
+export function withFileErrors<T>(what: keyof Settings, path: string, use: () => T): T {
   try {
     return use();
   } catch (error) {

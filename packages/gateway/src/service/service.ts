@@ -46,7 +46,7 @@ export class Service {
   }
 
   /**
-   * @param checkRules refuses rules that a part cannot keep.
+   * @param checkRules refuses rules that the command cannot apply.
    * @throws FloodgateError if a file cannot be read, or the rules are invalid.
    */
   static async start(settings: Settings, target: LogTarget, checkRules: RulesCheck = () => undefined): Promise<Service> {
