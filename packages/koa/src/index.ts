@@ -1,7 +1,7 @@
 // Everything an app calls, so that it installs one package.
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
-export type { KoaContext, RateLimitState } from "./context.js";
+export type { KoaContext, RateLimitState } from "./request.js";
 export { type KoaRateLimitOptions, type RateLimitMiddleware, rateLimit } from "./rate-limit.js";
 
 // Policies, limiters, decisions, errors and events

@@ -14,8 +14,7 @@ import {
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import type { KoaContext, RateLimitState } from "./context.js";
-import { koaReader } from "./request.js";
+import { type KoaContext, koaReader, type RateLimitState } from "./request.js";
 
 type Next = () => Promise<unknown>;
 

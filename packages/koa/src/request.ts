@@ -1,7 +1,11 @@
+import type { Decision } from "@floodgate/core";
 import {
   forgeableClientIp,
+  type HeaderTarget,
   maxHops,
   mountedPaths,
+  type NodeMessage,
+  type NodeResponse,
   nodeReaderOf,
   type PossiblePath,
   parsedPath,
@@ -9,8 +13,41 @@ import {
   type RequestReader,
   reparsedPaths,
 } from "@floodgate/core/adapter";
-import type { KoaContext } from "./context.js";
-import { hasSlashMount, mountedAt } from "./mounts.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: only the app knows what it, its routers and its body parsers put there
+type Any = any;
+
+type ErrorListener = (error: unknown, ctx: unknown) => void;
+
+/**
+ * The context that functions of the app get, unless they name their own type: `key: (ctx: Koa.Context) => ...`. Typed by structure, so that
+ * it fits Koa 2 and 3, and apps without Koa's types. Properties that the app adds are untyped.
+ */
+export interface KoaContext extends Record<"method" | "url" | "originalUrl" | "path" | "ip" | "type", string> {
+  app: { proxy: boolean; maxIpsCount: number; context?: object; on(event: "error", listener: ErrorListener): unknown };
+  req: NodeMessage;
+  /** The used part of Node's HTTP/1 or HTTP/2 response. */
+  res: NodeResponse & HeaderTarget & { getHeaderNames(): string[] };
+  request: { body?: Any; [name: string]: Any };
+  state: Any;
+  params?: Any;
+  query: Any;
+  body: Any;
+  status: number;
+  respond?: boolean | undefined;
+  readonly headerSent: boolean;
+  readonly writable: boolean;
+  get(header: string): string;
+  set(header: string, value: string): void;
+  throw(status: number, ...details: (string | object)[]): never;
+  [name: string]: Any;
+}
+
+/** What a limit adds to `ctx.state`. An `object`, so that a state without it fits too. */
+export type RateLimitState<Name extends string = "rateLimit"> = object & {
+  /** The decision of the last rate limit of this request; undefined if none applied. */
+  [Property in Name]?: Decision;
+};
 
 export const koaReader: RequestReader<KoaContext> = {
   ...nodeReaderOf((ctx: KoaContext) => ctx.req),
@@ -39,10 +76,11 @@ function fullPath(ctx: KoaContext): RequestPath {
   // Some targets, such as `/\\a@#`, have no path, although Koa's types say so. No route serves them.
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
+  const hasSlashMount = followed.get(ctx.app.context as object) === true;
   const full = base === undefined ? mountedPaths(originalUrl, rest, mountPath + rest) : parsedPath(base, rest, url, originalUrl);
   // The app may give @koa/router another path. The router leaves its own patterns in `routerPath`; only its old versions read it.
   const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
-  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsedPaths(rest, hasSlashMount(ctx))];
+  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsedPaths(rest, hasSlashMount)];
   if (others.length === 0) return full;
   const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
   return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
@@ -53,3 +91,59 @@ function routePattern({ _matchedRoute: pattern, matched }: KoaContext): string |
   if (pattern === undefined || !Array.isArray(matched)) return undefined;
   return matched.some((layer) => layer.path === pattern && layer.methods.length > 0) ? `${pattern}` : undefined;
 }
+
+/** A mount of koa-mount that a request is in. */
+interface Mount {
+  /** The prefixes of all mounts up to this one. */
+  readonly base: string;
+  /** The path before the prefix was removed. koa-mount restores it when the request leaves. */
+  readonly outside: string;
+  readonly outer: Mount | undefined;
+}
+
+const innermost: unique symbol = Symbol("floodgate.mount");
+
+type Followed = KoaContext & { [innermost]?: Mount | undefined };
+
+/** The apps, by the prototype of their contexts: whether a request entered a mount whose path ends in a slash. */
+const followed = new WeakMap<object, boolean>();
+
+/**
+ * All prefixes that koa-mount has removed from a request's path so far. koa-mount reports only the innermost one, so we follow each app's
+ * contexts from the first request on. Undefined if the request entered a mount before that.
+ */
+function mountedAt(ctx: Followed): string | undefined {
+  if (innermost in ctx) {
+    const mount = ctx[innermost];
+    // An app may set a mount path itself, and remove nothing from the path.
+    return (mount?.outside === ctx.path ? mount?.outer : mount)?.base ?? "";
+  }
+  const { context } = ctx.app;
+  if (context !== undefined && !followed.has(context)) {
+    followed.set(context, false);
+    if (!Object.hasOwn(context, "path") && !("mountPath" in context)) Object.defineProperties(context, following);
+  }
+  return typeof ctx["mountPath"] === "string" ? undefined : "";
+}
+
+/** koa-mount sets `ctx.mountPath` and then `ctx.path` when a request enters a mount, and `ctx.path` alone when it leaves. */
+const accessors: ThisType<Followed> = {
+  get mountPath(): string | undefined {
+    return this.request["mountPath"];
+  },
+  set mountPath(prefix: string) {
+    if (prefix.endsWith("/")) followed.set(this.app.context as object, true);
+    this.request["mountPath"] = prefix;
+    const outer = this[innermost];
+    this[innermost] = { base: (outer?.base ?? "") + prefix, outside: this.path, outer };
+  },
+  get path(): string {
+    return this.request["path"];
+  },
+  set path(path: string) {
+    const mount = this[innermost];
+    if (mount?.outside === path) this[innermost] = mount?.outer;
+    this.request["path"] = path;
+  },
+};
+const following = Object.getOwnPropertyDescriptors(accessors);

@@ -205,6 +205,16 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       [rewritten("/old/", "/api/"), mounted("/api", (_ctx, next) => next()), limitOf("/api/items"), ok],
       ["/old/items", "/api/items"],
     ],
+    [
+      "after a rewrite behind a mounted app that called next",
+      [mounted("/api", (_ctx, next) => next()), first((ctx) => Object.assign(ctx, { path: "/items" })), limitOf("/items"), ok],
+      ["/api/items", "/api/items"],
+    ],
+    [
+      "after a middleware that sets a mount path and removes nothing",
+      [first((ctx) => Object.assign(ctx, { mountPath: "/api" })), limitOf("/api/items"), ok],
+      ["/api/items", "/api/items"],
+    ],
   ])("is the full one %s", async (_how, middlewares, targets) => {
     const { app, errors } = appOf(koa);
     for (const middleware of middlewares) app.use(middleware);

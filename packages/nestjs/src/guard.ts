@@ -1,8 +1,7 @@
 import type { Decision } from "@floodgate/core";
-import { andThen, canReject, decisionOf, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
-import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
+import { andThen, canReject, decisionOf, limitedMessage, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import { type CanActivate, createParamDecorator, type ExecutionContext, HttpException, Inject, StreamableFile } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
-import { RateLimitException, rejectMessage } from "./exception.js";
 import { Floodgate, type Limit } from "./floodgate.js";
 
 /**
@@ -22,9 +21,8 @@ export class FloodgateGuard implements CanActivate {
     const found = this.#floodgate.limitOf(context.getHandler(), context.getClass());
     if (found === undefined) return true;
     const wasBegun = responseOf(context)?.headersSent === true;
-    const outcome = found.limit.decide(context);
-    if (!("then" in outcome)) return apply(context, found, outcome, wasBegun);
-    return Promise.resolve(outcome.then((later) => apply(context, found, later, wasBegun)));
+    const applied = andThen(found.limit.decide(context), (outcome: Outcome) => apply(context, found, outcome, wasBegun));
+    return applied as boolean | Promise<boolean>;
   }
 }
 
@@ -65,4 +63,32 @@ function reject(type: string, response: ReturnType<typeof responseOf>, outcome: 
   if (type === "http" && isKnown && answered === undefined && response?.headersSent === false)
     response.setHeader("Content-Type", contentType);
   throw exception;
+}
+
+/** A rejected request, with the status 429. Its response is the problem+json body. The headers of the limit are set already. */
+export class RateLimitException extends HttpException {
+  /** The most restrictive decision; undefined if the request has no key to count it by. */
+  readonly decision: Decision | undefined;
+  /** The time until the same request would pass, in milliseconds; Infinity if no wait helps. */
+  readonly retryAfterMs: number;
+  /** What clients of GraphQL see of the error. */
+  readonly extensions: { readonly code: string; readonly retryAfterMs: number };
+
+  /** @param answered what `onLimited` has answered in place of the usual body. */
+  constructor({ status, body, decision }: Outcome, answered: unknown) {
+    // With an object, Nest would make another message of the class's name first.
+    super(limitedMessage(decision), status);
+    this.decision = decision;
+    this.retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
+    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: this.retryAfterMs };
+    // Nest would wrap a text into JSON.
+    const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
+    Object.assign(this, { response: answered ?? usual() });
+  }
+}
+
+/** Throws a rejected message as the exception that the filters of its transport know. */
+async function rejectMessage(type: "ws" | "rpc", cause: RateLimitException): Promise<never> {
+  const Exception = type === "ws" ? (await import("@nestjs/websockets")).WsException : (await import("@nestjs/microservices")).RpcException;
+  throw Object.assign(new Exception({ status: "error", ...cause.extensions, message: cause.message }), { cause });
 }
