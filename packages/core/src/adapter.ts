@@ -2,9 +2,9 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The limit. Bundlers keep this order of modules: with this line first, a bundle compresses to 400 bytes less.
+export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware/route-limits.js";
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { RateLimit } from "./middleware/rate-limit.js";
-export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware/route-limits.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
 export { contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
 export { renewSlots } from "./limits/limiter.js";
@@ -33,7 +33,7 @@ export { type NodeMessage, nodeHeader, nodeReader, nodeReaderOf, type RequestRea
 export { edgeAddress, hasLeft, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
 export { forgeableClientIp, maxHops, trustsEveryAddress } from "./requests/trusted-proxies.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
-export { mountedPaths, parsedPath, reparsedPaths, sentPath } from "./requests/parsed-target.js";
+export { mountedPaths, parsedPath, reparsedPaths, sentPath } from "./requests/request-reader.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf, type RequestContext } from "./requests/request-context.js";
@@ -41,7 +41,7 @@ export { decisionOf, type RequestContext } from "./requests/request-context.js";
 // Responses
 export type { Header } from "./responses/headers.js";
 export { type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
-export { type Body, reducedCapacity } from "./responses/body.js";
+export { type Body, reducedCapacity } from "./responses/outcome.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { answeredBy, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";
 export { HeldRequests } from "./responses/held-requests.js";

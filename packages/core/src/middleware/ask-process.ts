@@ -6,7 +6,7 @@ import { explainRules } from "../rules/explain.js";
 import { isBuiltInKey, parseKeyName } from "../rules/key-source.js";
 import { type Reason, reasonsOf, whyNot } from "../rules/reasons.js";
 import type { PlainRule } from "../rules/rule.js";
-import { openMiddlewares, type RateLimit } from "./rate-limit.js";
+import { openMiddlewares, type RateLimitSetup } from "./rate-limit-setup.js";
 
 /** A request that somebody describes. */
 export interface AskedRequest {
@@ -36,7 +36,7 @@ const reader: RequestReader<AskedRequest> = {
 class AskedContext extends RequestContext<AskedRequest> {
   readonly #names: string[];
 
-  constructor(request: AskedRequest, limit: RateLimit<AskedRequest>, rule: CompiledRule<AskedRequest> | undefined) {
+  constructor(request: AskedRequest, limit: RateLimitSetup<AskedRequest>, rule: CompiledRule<AskedRequest> | undefined) {
     const { ipv6Prefix } = limit.settings;
     super({ ...request }, limit, { reader, clientIp: reader.clientIp, isOwnClientIp: false, ipv6Prefix, plan: () => request.plan });
     this.#names = rule === undefined ? [] : ownKeys(rule);
@@ -67,7 +67,7 @@ function ownKeys(rule: CompiledRule<AskedRequest>): string[] {
  * charged. The option `skip` and the order of middlewares are not known here.
  */
 export async function askProcess(request: AskedRequest): Promise<Reason[]> {
-  const asked = openMiddlewares.values().map((limit: RateLimit<AskedRequest>) => {
+  const asked = openMiddlewares.values().map((limit: RateLimitSetup<AskedRequest>) => {
     const { rules, client } = limit.version;
     return explainRules(rules, (rule) => new AskedContext(request, limit, rule)).then((explanations) =>
       reasonsOf(

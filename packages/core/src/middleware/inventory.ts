@@ -8,7 +8,7 @@ import type { CompiledRule } from "../rules/compiled-rule.js";
 import type { Granted } from "../rules/plans.js";
 import type { RuleSource } from "../rules/rule.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
-import { openMiddlewares } from "./rate-limit.js";
+import { openMiddlewares } from "./rate-limit-setup.js";
 
 const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];
 

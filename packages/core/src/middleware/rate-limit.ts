@@ -1,35 +1,17 @@
 import type { CombinedDecision } from "../decide/decision.js";
-import type { OwnGuard } from "../decide/guard.js";
-import { checkStore, type Store } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, emitNotCounted, emitRequest, timeOfAsking } from "../events/decision-events.js";
-import type { EventListener } from "../events/events.js";
-import { activeListener, listenerOf, type Warn } from "../events/listeners.js";
-import { guardStore } from "../failure/store-guard.js";
-import type { Limiter, StoreClient } from "../limits/limiter.js";
-import { Receipts } from "../limits/receipt.js";
+import { activeListener } from "../events/listeners.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
-import { type RequestSettings, requestSettings } from "../requests/request-options.js";
-import type { RequestReader } from "../requests/request-reader.js";
-import { HeldRequests } from "../responses/held-requests.js";
-import { ambiguous, left, type Outcome, Responder, type Shown, unlimited, withHeader } from "../responses/outcome.js";
-import { ActiveRules, type Version } from "../rules/active-rules.js";
+import { ambiguous, left, type Outcome, type Shown, unlimited, withHeader } from "../responses/outcome.js";
+import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
-import { type RuleSource, ruleContext } from "../rules/rule.js";
 import { FloodgateError, reasonOf, throwFault } from "../support/errors.js";
-import { WeakList } from "../support/maps.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, type Promised } from "../support/promises.js";
-import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
-import { SetupObserver } from "./setup-observer.js";
-
-export type DefaultStore = (options?: { readonly onEvent: EventListener }) => Store;
-
-/** The middlewares of this process that are not closed. */
-// biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
-export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
+import { RateLimitSetup } from "./rate-limit-setup.js";
 
 /**
  * A middleware without its framework. The constructor checks the options. Then `decide` takes a request and returns an outcome; it returns a
@@ -37,86 +19,7 @@ export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
  *
  * The way of a request: make its context, find the rules that match, ask each rule for its check, decide all checks in the store, report.
  */
-export class RateLimit<Req> {
-  readonly store: Store;
-  readonly decisionName: string;
-  readonly #where: string;
-  readonly #client: StoreClient & { readonly guard: OwnGuard };
-  readonly settings: RequestSettings<Req>;
-  /** Requests that pass later (`leakyBucket`). */
-  readonly waiting: HeldRequests = new HeldRequests();
-  readonly #rules: ActiveRules<Req>;
-  readonly #responder: Responder<Req>;
-  readonly #skip: RateLimitOptions<Req>["skip"];
-  readonly #warn: Warn;
-  /** Where the rules come from, if they may change. */
-  readonly source: RuleSource | undefined;
-  /** Looks for mistakes of set-up in the first requests. Undefined once it has seen enough. */
-  #observer: SetupObserver<Req> | undefined;
-
-  /**
-   * @param own the adapter's own options, which the adapter checks.
-   * @param defaultStore makes the store of a middleware without the option `store`.
-   * @throws FloodgateError if an option is wrong.
-   */
-  constructor(
-    where: string,
-    options: RateLimitOptions<Req, string>,
-    own: readonly string[],
-    reader: RequestReader<Req>,
-    defaultStore: DefaultStore,
-  ) {
-    checkRateLimitOptions(where, options, own);
-    this.#where = where;
-    this.decisionName = decisionName(where, options.decisionName);
-    this.#skip = options.skip;
-    this.settings = requestSettings(where, options, reader);
-    const onEvent = listenerOf(options.onEvent);
-    this.store =
-      options.store === undefined ? defaultStore(options.onEvent && { onEvent: options.onEvent }) : checkStore(where, options.store);
-    this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts: Receipts.of(where, options) };
-    this.#responder = new Responder(where, options, this.#client);
-    const context = ruleContext(where, options, reader, onEvent);
-    this.#warn = context.warn;
-    this.#rules = new ActiveRules(where, options, context, this.store, this.#client);
-    this.source = this.#rules.source;
-    this.#client.guard.listen();
-    openMiddlewares.add(this);
-    this.#observer = new SetupObserver(this, options.clientIp === undefined, context.warn, (observer) => {
-      this.#observer = observer;
-    });
-  }
-
-  /** The active version of the rules. One version decides all of a request, even if another becomes active meanwhile. */
-  get version(): Version<Req> {
-    return this.#rules.current;
-  }
-
-  /** The listener that an event of this middleware is for; undefined if nobody listens. */
-  get listener(): EventListener | undefined {
-    return activeListener(this.#client.onEvent);
-  }
-
-  get #requestListener(): EventListener | undefined {
-    return this.settings.reader.decisionEvents === false ? undefined : this.listener;
-  }
-
-  /** The limiters of all rules in force, by name. */
-  get limiters(): ReadonlyMap<string, Limiter> {
-    return this.version.limiters;
-  }
-
-  /**
-   * Releases held requests, and stops following the source of rules and the store's breaker. The last rules stay active. The names of the
-   * limits may be used again.
-   */
-  close(): void {
-    this.waiting.release();
-    openMiddlewares.delete(this);
-    this.#rules.close();
-    this.#client.guard.close();
-  }
-
+export class RateLimit<Req> extends RateLimitSetup<Req> {
   /**
    * Decides a request. If this middleware has decided the request before, the rules that checked it then are left out: the app may have
    * forwarded it to another path, which has other rules.
@@ -126,12 +29,12 @@ export class RateLimit<Req> {
   decide(request: Req): Promised<Outcome> {
     try {
       const context = new RequestContext(request, this, this.settings);
-      this.#observer?.sees(context, this.#rules.current.rules);
+      this.observer?.sees(context, this.rules.current.rules);
       const outcome =
-        this.#skip === undefined
+        this.skip === undefined
           ? this.#ask(context)
-          : andThen<unknown, Outcome>(this.#skip(request), (skips) =>
-              yesOrNo(this.#where, "skip", skips, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context),
+          : andThen<unknown, Outcome>(this.skip(request), (skips) =>
+              yesOrNo(this.where, "skip", skips, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context),
             );
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
       if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withHeader(outcome, context.extraHeader);
@@ -150,13 +53,13 @@ export class RateLimit<Req> {
   }
 
   #ask(context: RequestContext<Req>): Promised<Outcome> {
-    const version = this.#rules.current;
+    const version = this.rules.current;
     const { index, http, mayRejectPath } = version.rules;
     let rules = index === undefined ? http : index.find(context);
     if (context.previousHere !== undefined) rules = rules.filter(({ name }) => !context.wasCheckedUnder(name));
     const rejecting = mayRejectPath ? rules.find(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath) : undefined;
     if (rejecting !== undefined && isAmbiguous(this.settings.reader.path(context.request))) {
-      emitRequest(this.#requestListener, "ambiguous-path", rejecting.name, context);
+      emitRequest(this.requestListener, "ambiguous-path", rejecting.name, context);
       return ambiguous;
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
@@ -193,16 +96,16 @@ export class RateLimit<Req> {
       checks = asked.filter((other) => typeof other !== "string");
       const keyless = emitNotCounted(this.listener, rules, asked);
       if (keyless.length === 0) break;
-      emitRequest(this.#requestListener, "missing-key", keyless[0], context);
-      return this.#responder.rejectKeyless(keyless);
+      emitRequest(this.requestListener, "missing-key", keyless[0], context);
+      return this.responder.rejectKeyless(keyless);
     }
     if (checks.length === 0) {
       const exempt = asked.indexOf("exempt");
       return this.#pass(context, exempt < 0 ? "uncounted" : "exempt", rules[exempt]?.name);
     }
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
-    this.#observer?.counts(context, checks);
-    if (activeListener(this.#client.onEvent) !== undefined && this.settings.reader.decisionEvents !== false)
+    this.observer?.counts(context, checks);
+    if (activeListener(this.client.onEvent) !== undefined && this.settings.reader.decisionEvents !== false)
       context.storeAskedMs = timeOfAsking(version.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
@@ -218,12 +121,12 @@ export class RateLimit<Req> {
     context.decision = combined.decision;
     // A listener that was added while the store was asked gets the events of later requests.
     if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs, context);
-    return this.#responder.outcomeOf(context, checks, combined, shown);
+    return this.responder.outcomeOf(context, checks, combined, shown);
   }
 
   /** Lets a request pass that no rule has counted. */
   #pass(context: RequestContext<Req>, result: "skipped" | "exempt" | "uncounted", name?: string): Outcome {
-    emitRequest(this.#requestListener, result, name, context);
+    emitRequest(this.requestListener, result, name, context);
     return unlimited;
   }
 
@@ -237,7 +140,7 @@ export class RateLimit<Req> {
       return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
     }
     const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
-    this.#warn("FLOODGATE_SHADOW_RULE_FAILS", message);
+    this.warn("FLOODGATE_SHADOW_RULE_FAILS", message);
     return unlimited;
   }
 }

@@ -5,8 +5,9 @@ import { limitOptionNames } from "../rules/rule.js";
 import { atPath } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
-import { type DefaultStore, RateLimit } from "./rate-limit.js";
+import { RateLimit } from "./rate-limit.js";
 import { checkRateLimitOptions, type RateLimitOptions } from "./rate-limit-options.js";
+import type { DefaultStore } from "./rate-limit-setup.js";
 
 /** The options of an app whose routes may have options of their own. */
 export interface AppLimitOptions<Req, Own extends string = never> extends RateLimitOptions<Req, Own> {

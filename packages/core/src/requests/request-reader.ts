@@ -1,7 +1,7 @@
 import type { DescriptorRules } from "../rules/descriptor-rule.js";
 import type { Descriptor } from "./descriptor.js";
 import type { CostFunction } from "./functions.js";
-import type { RequestPath } from "./path.js";
+import type { PossiblePath, RequestPath } from "./path.js";
 
 /** Reads descriptors of Envoy's rate limit service, and the rules that count them. */
 export interface DescriptorReader<Req> extends DescriptorRules {
@@ -86,4 +86,94 @@ export function nodeHeader({ headers }: Pick<NodeMessage, "headers">, lowerCaseN
   if (Array.isArray(value)) return value.join(", ");
   // A name such as `constructor` finds what every object inherits.
   return typeof value === "string" ? value : undefined;
+}
+
+/**
+ * The path that routers follow if they parse targets with Node's `url.parse`, as Express and Koa do; or all possible paths. `url.parse`
+ * escapes some characters if a target has a `#`, white space or a host. Then an inner router may see another path, because it removes
+ * its parsed mount path from the target as sent.
+ * @param base the prefix that routers have removed so far.
+ * @param path the rest of the path, as parsed or as sent.
+ * @param target the rest of the request target, with its query.
+ * @param sentTarget the request target that the client sent.
+ */
+export function parsedPath(base: string, path: string, target: string, sentTarget: string): RequestPath {
+  const routed = base + path;
+  const isAsSent = sentTarget.length === base.length + target.length && sentTarget.startsWith(base) && sentTarget.endsWith(target);
+  if (isAsSent && target.startsWith(path) && !path.includes("//") && !parsedAnew.test(target)) return routed;
+  const possible: PossiblePath[] = [{ path: routed }];
+  // If the app rewrites paths, a rule may use the rewritten path or the sent one.
+  const sent = sentPath(sentTarget);
+  if (sent !== routed && `${sent}/` !== routed) possible.push({ path: sent });
+  const known = certainStart(target);
+  if (known !== undefined) possible.push({ path: base + known, unknown: "after" });
+  const knownOfSent = target === sentTarget ? undefined : certainStart(sentTarget);
+  if (knownOfSent !== undefined) possible.push({ path: knownOfSent, unknown: "after" });
+  return possible.length === 1 ? routed : possible;
+}
+
+/** A target with one of these is left to `url.parse`. */
+const parsedAnew = /[\t\n\f\r #\xa0\ufeff]/;
+
+/** The path of a request target, as written. */
+export function sentPath(target: string): string {
+  return /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(target)?.[1] || "/";
+}
+
+/** The first segments, on which all routers agree; undefined if they agree on the whole path. */
+function certainStart(target: string): string | undefined {
+  let from = 0;
+  if (target.startsWith("/")) {
+    if (!parsedAnew.test(target)) return undefined;
+  } else {
+    const host = /^[a-z][a-z\d+.-]*:\/\/[\w.:@[\]-]*(?=[/?#]|$)/i.exec(target);
+    if (host === null) return "";
+    from = host[0].length;
+  }
+  const path = sentPath(target.slice(from));
+  // Characters that `url.parse` escapes or reads as a slash, and what it may read as a host.
+  const unlike = path.search(/[\s"'<>\\^`{|}]|\/\//);
+  return unlike < 0 ? undefined : path.slice(0, path.lastIndexOf("/", unlike));
+}
+
+/**
+ * All possible paths of a request whose target has lost a prefix, if it is not known whether a mount or a rewrite of the app's removed it.
+ * @param path the path that is left.
+ * @param inner that path with the prefix of the innermost mount, if that is known. The app may have rewritten it.
+ */
+export function mountedPaths(sentTarget: string, path: string, inner: string | undefined): readonly PossiblePath[] {
+  const sent = { path: sentPath(sentTarget) };
+  if (inner === undefined) return [sent, path === "/" ? { path } : { path, unknown: "before" }];
+  const possible: PossiblePath[] = [sent, { path }, { path: inner }];
+  if (path !== sent.path && inner !== sent.path && inner !== `${sent.path}/`)
+    possible.push({ path: sent.path.endsWith(inner) ? inner : path, unknown: "before" });
+  return possible;
+}
+
+/** A slash, and a scheme or a character that `url.parse` trims: what stands after the slash is a URL to it. */
+const urlInPath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
+
+/** Of a path with more schemes nothing is known from the next one on. */
+const maxSchemes = 4;
+
+/**
+ * Other possible paths, if a mount path may end in a slash. Such a mount takes the slash too, and what is left is parsed as a URL: of `x:/login`
+ * and `x://host/login` the path is `/login`. That of `x:host/login` is too, but `/items/1:cancel` is a usual path.
+ * @param hasSlashMount whether a mount path ends in a slash. Else usual paths are left out.
+ */
+export function reparsedPaths(path: string, hasSlashMount: boolean): PossiblePath[] {
+  if (!urlInPath.test(path)) return [];
+  const possible: PossiblePath[] = [];
+  const trimmed = path.search(/\/[\0-\x20\xa0\ufeff]/);
+  if (trimmed >= 0) possible.push({ path: path.slice(0, trimmed), unknown: "after" });
+  for (const { 0: scheme, 1: slashes, 2: host, index } of path.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
+    if (host !== "" && slashes === undefined && !hasSlashMount) continue;
+    const before = path.slice(0, index);
+    if (possible.length >= maxSchemes) {
+      possible.push({ path: before, unknown: "after" });
+      break;
+    }
+    possible.push({ path: before + path.slice(index + scheme.length) });
+  }
+  return possible;
 }

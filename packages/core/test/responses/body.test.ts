@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fixedWindow } from "../../src/index.js";
-import { quotaExceeded } from "../../src/responses/body.js";
+import { quotaExceeded } from "../../src/responses/outcome.js";
 import { createLimit } from "../../src/store.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
