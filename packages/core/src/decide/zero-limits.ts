@@ -1,6 +1,6 @@
 import { type BlockKind, type Charge, emptyView } from "../algorithms/algorithm.js";
 import { copyWith, MadeDecision } from "../algorithms/decision.js";
-import { fixedWindow } from "../algorithms/fixed-window.js";
+import { shareOf } from "../algorithms/registry.js";
 import { andThen, type Promised } from "../support/promises.js";
 import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit } from "./decision.js";
 import type { Guard } from "./guard.js";
@@ -55,10 +55,10 @@ export class ZeroLimitGuard<M extends Mode> implements Guard<M> {
     return isZero(limit) ? zeroDecision(limit, 1) : this.#guard.peek(limit, key);
   }
 
-  /** A limit of 0 has no state. But a block belongs to the name and key, so the store is asked with another policy. */
+  /** A limit of 0 has no state. But a block belongs to the name and key, so the store is asked with a limit of 1, which a share has at least. */
   keyState(limit: Limit, key: string): Answer<Inspection, M> {
     if (!isZero(limit)) return this.#guard.keyState(limit, key);
-    const seen = this.#guard.keyState(createLimit(limit.name, unusedPolicy), key);
+    const seen = this.#guard.keyState(createLimit(limit.name, shareOf(limit.policy, 1)), key);
     return andThen<Inspection, Inspection>(seen, (inspection) => {
       return { ...inspection, decision: copyWith(zeroDecision(limit, 1), { atMs: inspection.atMs }), state: emptyView };
     }) as Answer<Inspection, M>;
@@ -85,8 +85,6 @@ export class ZeroLimitGuard<M extends Mode> implements Guard<M> {
     return this.#guard.unblock(name, key);
   }
 }
-
-const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
 
 function zeroDecision(limit: Limit, cost: number): Decision {
   const never = Number.POSITIVE_INFINITY;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
+  calendarWindow,
+  concurrency,
   createLimiter,
   type Decision,
   fixedWindow,
@@ -150,8 +152,18 @@ describe("keyState shows", () => {
     expect(at(10_000).keyState("k")).toMatchObject({ block: undefined, ban: { untilMs: startMs + 30_000 } });
   });
 
-  it("a block under a limit of 0, which has no state", () => {
-    const { limiter } = world(fixedWindow({ limit: 0, window: "1m" }));
+  it.each<Policy>([
+    fixedWindow({ limit: 0, window: "1m" }),
+    slidingWindowCounter({ limit: 0, window: "1m" }),
+    slidingWindowLog({ limit: 0, window: "1m" }),
+    tokenBucket({ capacity: 0, refill: 1, every: "1s" }),
+    tokenBucket({ capacity: 0, refill: 1, every: "1s", style: "interval" }),
+    leakyBucket({ capacity: 0, leak: 1, every: "1s" }),
+    gcra({ limit: 0, window: "1m" }),
+    concurrency({ limit: 0, hold: "1m" }),
+    calendarWindow({ limit: 0, per: "day", timeZone: "UTC" }),
+  ])("a block under a limit of 0, which has no state: $algorithm", (policy) => {
+    const { limiter } = world(policy);
     limiter.block("k", "10s");
     expect(limiter.keyState("k")).toMatchObject({
       atMs: startMs,

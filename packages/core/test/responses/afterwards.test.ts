@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import type { Outcome, RateLimit, RateLimitOptions } from "../../src/adapter.js";
-import { fixedWindow } from "../../src/index.js";
 import { reader } from "../reader.js";
 
 afterEach(() => {
@@ -15,8 +14,7 @@ async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWh
   vi.spyOn(console, "warn").mockImplementation((text: string) => void warnings.push(text));
   vi.resetModules();
   const { RateLimit: Fresh } = (await import("../../src/adapter.js")) as { RateLimit: typeof RateLimit };
-  const policy = fixedWindow({ limit: 5, window: "1m" });
-  const limit = new Fresh("test", { policy, ...options }, [], reader, () => simpleStore());
+  const limit = new Fresh("test", { limit: 5, window: "1m", ...options }, [], reader, () => simpleStore());
   const { afterResponse } = limit.decide({}) as Outcome;
   await afterResponse?.(200);
   return warnings;
