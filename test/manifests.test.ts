@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { publishedPackages } from "../tools/bundle/src/packages.js";
 
 // What npm shows and does with each package.
 
@@ -30,4 +31,19 @@ it("all packages have one version, and Changesets keep it one", () => {
   expect(new Set(manifests.map(({ version }) => version)).size).toBe(1);
   const { fixed } = JSON.parse(readFileSync(join(packages, "../.changeset/config.json"), "utf8"));
   expect(fixed).toEqual([manifests.map(({ name }) => name).sort()]);
+});
+
+it("docs/security.md says what each package installs and contains", () => {
+  const page = readFileSync(join(packages, "../docs/security.md"), "utf8");
+  const cells = page.split("\n").map((line) => line.split("|").map((cell) => cell.match(/[^`\s,]+(?=`)/g) ?? []));
+  const said = cells.flatMap(([, [name] = [], installs, contains]) =>
+    name?.startsWith("@floodgate/") ? [{ name, installs, contains }] : [],
+  );
+  const bundles = publishedPackages();
+  const real = manifests.map(({ name, dependencies = {} }) => ({
+    name,
+    installs: Object.keys(dependencies).filter((dependency) => !dependency.startsWith("@floodgate/")),
+    contains: bundles.find(({ folder }) => name === `@floodgate/${folder}`)?.inlined ?? [],
+  }));
+  expect(said).toEqual(real.filter(({ installs, contains }) => installs.length + contains.length > 0));
 });
