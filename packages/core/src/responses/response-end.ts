@@ -13,6 +13,9 @@ export interface NodeSocket {
 /** The used part of an HTTP/2 stream. */
 export interface NodeStream {
   readonly closed: boolean;
+  readonly aborted: boolean;
+  readonly rstCode: number | undefined;
+  readonly sentHeaders: { readonly ":status"?: number | undefined } | undefined;
   close(code: number): unknown;
   once(event: "close", listener: () => void): unknown;
 }
@@ -54,20 +57,20 @@ const queues = new WeakMap<NodeSocket, Queue>();
 export function whenEnded(response: NodeResponse, ended: (status: number) => void): void {
   let end = ends.get(response);
   if (end === undefined) {
+    end = { status: undefined, listeners: [] };
+    ends.set(response, end);
     const { stream } = response;
     const isMade = hasNoConnection(response);
     // A response that waits behind another one, or whose socket the app has taken over (`detachSocket`), never emits "close" itself.
     const socket = stream === undefined && !isMade ? response.req?.socket : undefined;
     if (stream?.closed || response.closed || socket?.destroyed || (isMade && response.writableEnded)) {
-      end = { status: isSent(response, isMade) ? response.statusCode : clientClosedRequest, listeners: [] };
+      end.status = statusOf(response, isMade);
     } else {
-      end = { status: undefined, listeners: [] };
       const close = watch(response, end, socket ?? undefined, isMade);
       // HTTP/2: the response of a HEAD request that was cancelled emits nothing; its stream does.
       (stream ?? response).once("close", close);
       if (isMade) response.once("finish", () => close(true));
     }
-    ends.set(response, end);
   }
   if (end.status === undefined) end.listeners.push(ended);
   else ended(end.status);
@@ -77,9 +80,7 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
 function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined, isMade: boolean): (sent?: true) => void {
   const close = (sent?: true): void => {
     if (end.status !== undefined) return;
-    // HTTP/1 marks a response as finished even if its socket failed in the middle.
-    const cut = response.stream === undefined && response.req?.socket?.destroyed === true;
-    end.status = sent || (isSent(response, isMade) && !cut) ? response.statusCode : clientClosedRequest;
+    end.status = sent ? response.statusCode : statusOf(response, isMade, true);
     queue?.leave(close);
     for (const listener of end.listeners.splice(0)) listener(end.status);
   };
@@ -96,9 +97,16 @@ export function hasNoConnection({ isLightMyRequest = false, stream, socket }: No
   return isLightMyRequest || (stream === undefined && socket !== null && !(socket !== undefined && "once" in socket));
 }
 
-/** Both flags are needed: HTTP/2 marks a cancelled response as finished, HTTP/1 marks one as ended before it is written. */
-function isSent(response: NodeResponse, isMade: boolean): boolean {
-  return response.writableEnded && (response.writableFinished || isMade);
+/** The status of a response that was sent completely, else 499. */
+function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): number {
+  const { stream } = response;
+  if (stream !== undefined) {
+    // Only the stream knows: it marks a cancelled response as finished, and an app may have answered by `stream.respondWithFile`.
+    return (stream.rstCode === 0 && !stream.aborted && stream.sentHeaders?.[":status"]) || clientClosedRequest;
+  }
+  // HTTP/1 marks a response as ended before it is written, and as finished even if its socket failed in the middle.
+  const cut = justClosed && response.req?.socket?.destroyed;
+  return response.writableEnded && (response.writableFinished || isMade) && !cut ? response.statusCode : clientClosedRequest;
 }
 
 /** The watched responses of one socket. */
