@@ -59,5 +59,7 @@ local read_only
 -- Bounds of settlements, as in core's debt.ts: the largest exact integer, the deepest debt of a log or a bucket, and the
 -- milliseconds in which a bucket pays off its largest debt.
 local largest, deepest, longest_debt = 9007199254740991, 4503599627370496, 315360000000
+-- The largest integer that every client reads right: ioredis and redis compute with 48 more. Larger ones are sent as texts.
+local most_read = 9007199254740928
 -- The longest block: the longest duration.
 local longest_block = 1125899906842624

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
 import {
+  consumeAll,
   type Decision,
   fixedWindow,
   gcra,
@@ -27,6 +28,37 @@ export function largeCases(suite: Suite): void {
     });
   }
 
+  suite.it(
+    "a limit of Number.MAX_SAFE_INTEGER is exact: unused, used by several at once, inspected, and beside a limit that rejects",
+    async (world) => {
+      const limit = Number.MAX_SAFE_INTEGER;
+      for (const policy of [fixedWindow({ limit, window: "365d" }), slidingWindowLog({ limit, window: "365d" })]) {
+        const [unlimited, key] = [world.limiter(policy), world.fresh()];
+        assert.equal((await unlimited.peek(key)).remaining, limit);
+        assert.equal((await unlimited.keyState(key)).decision.remaining, limit);
+
+        const closed = world.limiter(fixedWindow({ limit: 1, window: "365d" }));
+        await closed.consume(key);
+        const both = await consumeAll([
+          { limiter: unlimited, key },
+          { limiter: closed, key },
+        ]);
+        assert.deepEqual(both.all.map(verdictOf), [
+          { allowed: true, remaining: limit },
+          { allowed: false, remaining: 0 },
+        ]);
+
+        const decided = await Promise.all([1, 1, 1, 3, 1].map((cost) => unlimited.consume(key, { cost })));
+        const remaining = [1, 2, 3, 6, 7].map((used) => limit - used);
+        assert.deepEqual(
+          decided.map(verdictOf),
+          remaining.map((remaining) => ({ allowed: true, remaining })),
+        );
+        assert.equal((await unlimited.keyState(key)).decision.remaining, limit - 7);
+      }
+    },
+  );
+
   suite.it("a policy of any size is refused, or refunds a full charge in full and can owe as much again", async (world) => {
     const share = fc.double({ min: 0, max: 0.99, noNaN: true });
     await fc.assert(
@@ -50,6 +82,8 @@ export function largeCases(suite: Suite): void {
     );
   });
 }
+
+const verdictOf = ({ allowed, remaining }: Decision) => ({ allowed, remaining });
 
 /** Within a script of such spans, no clock leaves the range of `Date`. */
 const longestSpanMs = 1e13;
