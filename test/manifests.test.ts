@@ -35,10 +35,11 @@ it("all packages have one version, and Changesets keep it one", () => {
 
 it("docs/security.md says what each package installs and contains", () => {
   const page = readFileSync(join(packages, "../docs/security.md"), "utf8");
-  const cells = page.split("\n").map((line) => line.split("|").map((cell) => cell.match(/[^`\s,]+(?=`)/g) ?? []));
-  const said = cells.flatMap(([, [name] = [], installs, contains]) =>
-    name?.startsWith("@floodgate/") ? [{ name, installs, contains }] : [],
-  );
+  const cells = page.split("\n").map((line) => line.split("|").map((cell): string[] => cell.match(/[^`\s,]+(?=`)/g) ?? []));
+  const said = cells.flatMap(([, names, installs, contains]) => {
+    const name = names?.[0];
+    return name?.startsWith("@floodgate/") ? [{ name, installs, contains }] : [];
+  });
   const bundles = publishedPackages();
   const real = manifests.map(({ name, dependencies = {} }) => ({
     name,

@@ -31,8 +31,8 @@ async function reportedStatuses(answer: (stream: ServerHttp2Stream) => void, can
 }
 
 it("a file that the stream of HTTP/2 answers with has its own status, not that of a client who left", async () => {
-  expect(await reportedStatuses((stream) => stream.respondWithFile(import.meta.filename))).toEqual([200]);
-  expect(await reportedStatuses((stream) => stream.respondWithFile(import.meta.filename, { ":status": 203 }))).toEqual([203]);
+  expect(await reportedStatuses((stream) => stream.respondWithFile(__filename))).toEqual([200]);
+  expect(await reportedStatuses((stream) => stream.respondWithFile(__filename, { ":status": 203 }))).toEqual([203]);
 });
 
 it("a client that leaves while the stream of HTTP/2 answers reports 499", async () => {

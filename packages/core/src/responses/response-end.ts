@@ -15,7 +15,7 @@ export interface NodeStream {
   readonly closed: boolean;
   readonly aborted: boolean;
   readonly rstCode: number | undefined;
-  readonly sentHeaders: { readonly ":status"?: number | undefined } | undefined;
+  readonly sentHeaders: { readonly [name: string]: unknown } | undefined;
   close(code: number): unknown;
   once(event: "close", listener: () => void): unknown;
 }
@@ -102,7 +102,7 @@ function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): 
   const { stream } = response;
   if (stream !== undefined) {
     // Only the stream knows: it marks a cancelled response as finished, and an app may have answered by `stream.respondWithFile`.
-    return (stream.rstCode === 0 && !stream.aborted && stream.sentHeaders?.[":status"]) || clientClosedRequest;
+    return (stream.rstCode === 0 && !stream.aborted && (stream.sentHeaders?.[":status"] as number)) || clientClosedRequest;
   }
   // HTTP/1 marks a response as ended before it is written, and as finished even if its socket failed in the middle.
   const cut = justClosed && response.req?.socket?.destroyed;
