@@ -30,6 +30,40 @@ export class KeyState {
   }
 }
 
+/** The states of clients with the numbers 0, 1, 2, … under a policy. */
+export class ClientStates {
+  readonly policy: Policy;
+  /** How many clients there are. */
+  readonly clients: number;
+  readonly #limit: { readonly name: string; readonly policy: Policy };
+  readonly #algorithm: Algorithm<Policy>;
+  readonly #width: number;
+  /** The states of all clients; of a log, whose states differ in size, one by one. */
+  readonly #cells: Float64Array;
+  readonly #logs: KeyState[] | undefined;
+
+  constructor(policy: Policy, clients: number) {
+    this.policy = policy;
+    this.clients = clients;
+    this.#limit = { name: policy.algorithm, policy };
+    this.#algorithm = algorithmOf(policy);
+    this.#width = widthOf(policy);
+    this.#logs = isLog(policy) ? [] : undefined;
+    this.#cells = new Float64Array(isLog(policy) ? 0 : clients * this.#width);
+  }
+
+  decide(client: number, nowMs: number, cost: number, commit: boolean): Decision {
+    if (this.#logs === undefined) return this.#algorithm.decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, commit);
+    this.#logs[client] ??= new KeyState(this.policy);
+    return this.#logs[client].decide(nowMs, cost, commit);
+  }
+}
+
+/** Whether the state of a key grows with its requests. */
+export function isLog(policy: Policy): boolean {
+  return policy.algorithm === "sliding-window-log";
+}
+
 /** How many numbers the state of a key takes at first. */
 export function widthOf(policy: Policy): number {
   return algorithmOf(policy).size(policy, new Float64Array(64), 0);

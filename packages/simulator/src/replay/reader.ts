@@ -19,6 +19,8 @@ export function logReader(clients: Clients, known: ReadonlySet<string>, fields: 
     // A log has no routes.
     route: () => undefined,
     decisionEvents: false,
+    // A request is decided by many replays, each as if it were the only one.
+    identity: () => ({}),
   };
 }
 

@@ -1,82 +1,114 @@
 import type { Policy } from "@floodgate/core";
-import { algorithmOf } from "@floodgate/core/store";
-import { KeyState, widthOf } from "../measure/key-state.js";
-import { countAbove } from "../suggest/quantile.js";
+import type { Decision } from "@floodgate/core/store";
+import { ClientStates, isLog, widthOf } from "../measure/key-state.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
 const maxCells = 2 ** 25;
 
-/** What one limit of a grid did. */
-export interface LaneCounts {
-  limited: number;
-  clientsLimited: number;
-  /** Limited requests by interval of the timeline. */
-  readonly limitedAt: Uint32Array;
+/** A request as one rule counts it. */
+export interface CountedRequest {
+  /** The number of the rule. */
+  readonly rule: number;
+  readonly key: string;
+  /** Clients are numbered by what they need of the rule, the greatest first. */
+  readonly client: number;
+  readonly cost: number;
 }
+
+/** A rule as a lane decides it. */
+export interface LaneRule {
+  /** The number of the rule. */
+  readonly rule: number;
+  readonly isShadow: boolean;
+  readonly policy: Policy;
+  /** What its clients need, the greatest first. */
+  readonly needs: Float64Array;
+  /** How many of these clients it may limit. */
+  readonly clients: number;
+}
+
+/** What a lane makes of a request. */
+export interface LaneDecision extends Pick<Decision, "allowed" | "limit" | "remaining"> {
+  readonly key: string;
+  readonly cost: number;
+}
+
+const rejectedByZero = { allowed: false, limit: 0, remaining: 0 } as const;
 
 /**
- * One limit of a grid. It decides only the requests of clients that need more than it: the others are never limited, and change nothing for
- * anybody else.
+ * A rule under one limit, and the rules beside it that may reject its requests. It decides only the requests of clients that need more than
+ * a limit: the others are never limited, and change nothing for anybody else.
  */
-export class Lane implements LaneCounts {
-  readonly policy: Policy;
-  /** How many clients need more. Clients are numbered by what they need, the greatest first. */
-  readonly clients: number;
-  limited = 0;
-  clientsLimited = 0;
-  readonly limitedAt: Uint32Array;
-  readonly #limit: { readonly name: string; readonly policy: Policy };
-  /** The states of all clients; of a log, whose states differ in size, one by one. */
-  readonly #cells: Float64Array;
-  readonly #width: number;
-  readonly #logs: KeyState[] | undefined;
-  readonly #touched: Uint8Array;
+export class Lane {
+  readonly #own: LaneRule;
+  /** By the number of the rule. */
+  readonly #states: ClientStates[] = [];
+  readonly #hasZero: boolean;
 
-  constructor(policy: Policy, clients: number, intervals: number) {
-    this.policy = policy;
-    this.clients = clients;
-    this.limitedAt = new Uint32Array(intervals);
-    this.#logs = policy.algorithm === "sliding-window-log" ? [] : undefined;
-    this.#limit = { name: "grid", policy };
-    this.#width = widthOf(policy);
-    this.#cells = new Float64Array(this.#logs !== undefined || policy.quota === 0 ? 0 : clients * this.#width);
-    this.#touched = new Uint8Array(clients);
+  constructor(own: LaneRule, beside: readonly LaneRule[]) {
+    const all = [own, ...beside];
+    this.#own = own;
+    for (const each of all) this.#states[each.rule] = new ClientStates(each.policy, each.clients);
+    this.#hasZero = all.some(({ policy }) => policy.quota === 0);
   }
 
-  decide(client: number, nowMs: number, cost: number, interval: number): void {
-    if (this.policy.quota > 0 && this.#allows(client, nowMs, cost)) return;
-    this.limited++;
-    (this.limitedAt[interval] as number)++;
-    if (this.#touched[client] === 1) return;
-    this.#touched[client] = 1;
-    this.clientsLimited++;
-  }
-
-  #allows(client: number, nowMs: number, cost: number): boolean {
-    if (this.#logs !== undefined) {
-      this.#logs[client] ??= new KeyState(this.policy);
-      return this.#logs[client].decide(nowMs, cost).allowed;
+  /**
+   * Decides a request as `consumeAll` of a store does: all rules that count it are charged, or none.
+   * @returns what the own rule decides; undefined if it never limits the client, or if the request does not count for it.
+   */
+  decide(counted: readonly CountedRequest[], nowMs: number): LaneDecision | undefined {
+    const fitting = counted.filter(({ rule, client }) => client < (this.#states[rule]?.clients ?? 0));
+    const asked = this.#hasZero ? this.#decisive(fitting) : fitting;
+    let commits = asked.length === 1;
+    let decisions = asked.map((each) => this.#decide(each, nowMs, commits));
+    if (asked.length > 1) {
+      commits = asked.every((each, i) => decisions[i]?.allowed === true || !this.#isEnforced(each));
+      // A rejection is committed too: a log may count it.
+      decisions = decisions.map((decision, i) =>
+        commits || !decision.allowed ? this.#decide(asked[i] as CountedRequest, nowMs, true) : decision,
+      );
     }
-    return algorithmOf(this.policy).decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, true).allowed;
+    const at = asked.findIndex(({ rule }) => rule === this.#own.rule);
+    const decision = decisions[at];
+    if (decision === undefined || (decision.allowed && !commits)) return undefined;
+    const { key, cost } = asked[at] as CountedRequest;
+    return { ...decision, key, cost };
+  }
+
+  /** An enforced limit of 0 rejects a request by itself. */
+  #decisive(asked: readonly CountedRequest[]): readonly CountedRequest[] {
+    const zeros = asked.filter(({ rule }) => this.#states[rule]?.policy.quota === 0);
+    return zeros.some((each) => this.#isEnforced(each)) ? zeros : asked;
+  }
+
+  #isEnforced({ rule }: CountedRequest): boolean {
+    return rule !== this.#own.rule || !this.#own.isShadow;
+  }
+
+  #decide({ rule, client, cost }: CountedRequest, nowMs: number, commit: boolean): Omit<LaneDecision, "key" | "cost"> {
+    const states = this.#states[rule] as ClientStates;
+    return states.policy.quota === 0 ? rejectedByZero : states.decide(client, nowMs, cost, commit);
   }
 }
 
-/** The policies of a grid whose states fit into memory together. Until they fit, every second one is dropped, and the rule's own last. */
-export function fitting(policies: readonly Policy[], own: Policy, descending: Float64Array): readonly Policy[] {
-  let kept = policies;
-  while (kept.length > 0 && kept.reduce((sum, policy) => sum + cellsOf(policy, descending), 0) > maxCells) {
+/** The lanes whose states fit into memory together. Until they fit, every second one is dropped, and the rule's own limit last. */
+export function fitting(own: readonly LaneRule[], limit: number, beside: readonly LaneRule[]): readonly LaneRule[] {
+  const others = cellsOf(beside);
+  let kept = own;
+  while (kept.length > 0 && cellsOf(kept) + kept.length * others > maxCells) {
     if (kept.length === 1) return [];
-    const fewer = kept.filter((policy, i) => i % 2 === 1 || policy === own);
-    kept = fewer.length < kept.length ? fewer : kept.filter((policy) => policy === own);
+    const fewer = kept.filter(({ policy }, i) => i % 2 === 1 || policy.quota === limit);
+    kept = fewer.length < kept.length ? fewer : kept.filter(({ policy }) => policy.quota === limit);
   }
   return kept;
 }
 
-function cellsOf(policy: Policy, descending: Float64Array): number {
-  const clients = countAbove(descending, policy.quota);
-  const width = widthOf(policy);
-  if (policy.algorithm !== "sliding-window-log") return clients * width;
+function cellsOf(rules: readonly LaneRule[]): number {
   let cells = 0;
-  for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, descending[i] as number);
+  for (const { policy, needs, clients } of rules) {
+    const width = widthOf(policy);
+    if (!isLog(policy)) cells += clients * width;
+    else for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, needs[i] as number);
+  }
   return cells;
 }

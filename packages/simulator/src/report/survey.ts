@@ -10,10 +10,19 @@ import { Needs } from "../suggest/needs.js";
 import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, GridPoint, Timeline } from "./contract.js";
-import { fitting, Lane, type LaneCounts } from "./lanes.js";
-import { limitOption, policiesOf, policyWords, type SurveyedRule, withoutLimit, withoutLimits } from "./policies.js";
+import { type CountedRequest, fitting, Lane, type LaneDecision, type LaneRule } from "./lanes.js";
+import {
+  limitOption,
+  measuringPolicy,
+  policiesOf,
+  policyWords,
+  type SurveyedRule,
+  withoutLimit,
+  withoutLimits,
+  withPolicy,
+} from "./policies.js";
 import { TimelineCounter } from "./timeline.js";
-import { replayWith, World } from "./worlds.js";
+import { World } from "./worlds.js";
 
 export interface SurveyOptions extends ReplayOptions {
   /** About how many limits are tried for each rule. Default 24; 0 tries none. */
@@ -31,8 +40,8 @@ export interface Survey {
 const defaultGrid = 24;
 /** Only this many rules get a grid. */
 const maxRules = 12;
-/** The most limits that are tried in worlds: each takes much longer than in a lane. */
-const maxWorlds = 8;
+/** The most limits that are tried for a rule that shares requests: each takes longer. */
+const maxSharedLimits = 8;
 
 /**
  * Tries many limits for each rule. Reads the logs twice: first it measures what each client needs, then it replays the clients that need more
@@ -51,8 +60,13 @@ export async function survey(sources: readonly LogSource[], set: RuleSet, option
 interface Measured {
   readonly rules: readonly SurveyedRule[];
   readonly needs: readonly Needs[];
-  /** The rules that share requests with another rule that rejects some. */
+  /** By rule, what its clients need, the greatest first. */
+  readonly descending: readonly Float64Array[];
+  /** The rules that share requests with another rule that rejects some; and the rules that reject some. */
   readonly sharing: ReadonlySet<number>;
+  readonly rejecting: ReadonlySet<number>;
+  /** Whether each request is decided by the policies of the rules alone, and counts for all of them that match. */
+  readonly isPlain: boolean;
   readonly timeline: Timeline | undefined;
 }
 
@@ -83,9 +97,11 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   });
   // A request without a key may fail or be rejected as a whole, and count for no rule.
   const mayFail = rules.length > 1 && (isUncertain || replay.failed.size > 0);
-  const rejecting = rules.map((rule, i) => mayReject(rule, needs[i] as Needs, maxClients));
-  const sharing = new Set([...rules.keys()].filter((i) => mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejecting[j])));
-  return { rules, needs, sharing, timeline: counter.timeline };
+  const rejecting = new Set([...rules.keys()].filter((i) => mayReject(rules[i] as SurveyedRule, needs[i] as Needs, maxClients)));
+  const sharing = new Set([...rules.keys()].filter((i) => mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejecting.has(j))));
+  const isPlain = !mayFail && rules.every(({ hasMore }) => !hasMore) && needs.every(({ isFull }) => !isFull);
+  const descending = needs.map((each) => each.descending());
+  return { rules, needs, descending, sharing, rejecting, isPlain, timeline: counter.timeline };
 }
 
 /** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
@@ -98,7 +114,8 @@ function surveyedRules(set: RuleSet, options: SurveyOptions): SurveyedRule[] {
   try {
     return replay.rules.map((rule, i) => {
       const { ban, plans } = set.rules[i] as PlainRule;
-      return { name: rule.name, policy: policyOf(rule), isShadow: rule.shadow, hasMore: ban !== undefined || plans !== undefined };
+      const hasMore = ban !== undefined || plans !== undefined || rule.rejectsAmbiguousPath;
+      return { name: rule.name, policy: policyOf(rule), isShadow: rule.shadow, hasMore };
     });
   } finally {
     replay.close();
@@ -109,49 +126,84 @@ async function replayedUnderLimits(
   sources: readonly LogSource[],
   set: RuleSet,
   options: SurveyOptions,
-  { rules, needs, sharing }: Measured,
+  measured: Measured,
   timeline: Timeline,
 ): Promise<Survey> {
+  const { rules, needs } = measured;
   const maxClients = options.maxClients ?? defaultMaxClients;
-  const intervals = timeline.requests.length;
   const tried = rules.map((rule, i): Tried => {
     const own = needs[i] as Needs;
-    const descending = own.descending();
+    const descending = measured.descending[i] as Float64Array;
     const { greatest } = own;
     const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
-    const tried = { rule, needs: own, rankOf: own.ranks(), descending, lanes: [], worlds: [], withoutLimit: undefined, burst };
-    if (descending.length === 0 || i >= maxRules) return tried;
-    const isWorld = rule.hasMore || sharing.has(i);
-    const count = options.grid ?? defaultGrid;
-    const plain = set.rules[i] as PlainRule;
-    const cost = typeof plain.cost === "number" ? plain.cost : 1;
-    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, maxWorlds) : count, cost);
-    if (!isWorld) {
-      const kept = fitting(policies, rule.policy, descending);
-      return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
-    }
-    const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options));
-    const alone = new Needs(rule.policy, new KeyIndex(maxClients));
-    const replay = replayWith(set, plain, withoutLimit(plain, rule.policy), options, (key, decision, nowMs) =>
-      alone.see(key, decision, nowMs),
-    );
-    return { ...tried, worlds, withoutLimit: { needs: alone, replay } };
+    const unlimited = { rule, needs: own, rankOf: own.ranks(), descending, limits: [], withoutLimit: undefined, burst };
+    if (descending.length === 0 || i >= maxRules) return unlimited;
+    return { ...unlimited, ...limitsOf(i, set, options, measured, timeline) };
   });
   const clients = await secondReading(sources, set, options, tried, timeline);
   return {
     timeline,
-    rules: tried.map(({ rule, descending, lanes, worlds, withoutLimit, burst }) => ({
-      grid: gridOf(rule.policy, lanes.length > 0 ? lanes : worlds, withoutLimit?.needs.descending() ?? descending),
+    rules: tried.map(({ rule, descending, limits, withoutLimit, burst }) => ({
+      grid: gridOf(rule.policy, limits, withoutLimit?.needs.descending() ?? descending),
       burst: burst?.result((key) => clients.shown(key)),
     })),
     notes: notesOf(tried, maxClients),
   };
 }
 
+/** The limits under which a rule is tried; and the rule without its limit, if another rule may reject its requests. */
+function limitsOf(
+  i: number,
+  set: RuleSet,
+  options: SurveyOptions,
+  measured: Measured,
+  timeline: Timeline,
+): Pick<Tried, "limits" | "withoutLimit"> {
+  const { rules, sharing, rejecting, isPlain } = measured;
+  const rule = rules[i] as SurveyedRule;
+  const plain = set.rules[i] as PlainRule;
+  const shares = rule.hasMore || sharing.has(i);
+  const { grid: count = defaultGrid, maxClients = defaultMaxClients } = options;
+  const cost = typeof plain.cost === "number" ? plain.cost : 1;
+  const descending = measured.descending[i] as Float64Array;
+  const policies = policiesOf(rule.policy, descending, shares ? Math.min(count, maxSharedLimits) : count, cost);
+  const limit = (policy: Policy, decider: Lane | World): TriedLimit =>
+    new TriedLimit(policy, decider, timeline.requests.length, maxClients);
+  const without = (decider: Lane | World): Tried["withoutLimit"] => ({ needs: new Needs(rule.policy, new KeyIndex(maxClients)), decider });
+  if (shares && !isPlain) {
+    const world = (changed: PlainRule): World => new World(set, plain, changed, options);
+    return {
+      limits: policies.map((policy) => limit(policy, world(withPolicy(plain, policy)))),
+      withoutLimit: without(world(withoutLimit(plain, rule.policy))),
+    };
+  }
+  const beside = shares ? [...rejecting].filter((j) => j !== i).map((j) => laneRule(j, measured, true)) : [];
+  const under = (policy: Policy): LaneRule => laneRule(i, measured, shares, policy);
+  const kept = fitting(policies.map(under), rule.policy.quota, beside);
+  return {
+    limits: kept.map((own) => limit(own.policy, new Lane(own, beside))),
+    withoutLimit: shares ? without(new Lane({ ...under(measuringPolicy(rule.policy)), clients: descending.length }, beside)) : undefined,
+  };
+}
+
+/**
+ * A rule as a lane decides it.
+ * @param changed its policy. Default: its own.
+ * @param shares whether other rules may reject its requests.
+ */
+function laneRule(i: number, { rules, descending }: Measured, shares: boolean, changed?: Policy): LaneRule {
+  const { isShadow, policy: own } = rules[i] as SurveyedRule;
+  const policy = changed ?? own;
+  const needs = descending[i] as Float64Array;
+  // Refills at intervals begin with the first request that counts. So a client may need more if another rule rejects some of its requests.
+  const mayNeedMore = shares && policy.algorithm === "token-bucket" && policy.style === "interval";
+  return { rule: i, isShadow, policy, needs, clients: mayNeedMore ? needs.length : countAbove(needs, policy.quota) };
+}
+
 function notesOf(tried: readonly Tried[], maxClients: number): string[] {
-  const isFull = tried.some(({ needs, lanes, worlds }) => needs.isFull && lanes.length + worlds.length > 0);
+  const isFull = tried.some(({ needs, limits }) => needs.isFull && limits.length > 0);
   const full = `Other limits were tried on the first ${maxClients.toLocaleString("en")} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
-  const without = tried.filter(({ lanes, worlds, descending }) => descending.length > 0 && lanes.length + worlds.length === 0);
+  const without = tried.filter(({ limits, descending }) => descending.length > 0 && limits.length === 0);
   return [
     ...(isFull ? [full] : []),
     ...without.map((each) =>
@@ -163,11 +215,11 @@ function notesOf(tried: readonly Tried[], maxClients: number): string[] {
 }
 
 /** What was found under the limits of one rule; undefined if none was tried. */
-function gridOf(own: Policy, counts: readonly (LaneCounts & { readonly policy: Policy })[], descending: Float64Array): Grid | undefined {
-  if (counts.length === 0) return undefined;
+function gridOf(own: Policy, limits: readonly TriedLimit[], descending: Float64Array): Grid | undefined {
+  if (limits.length === 0) return undefined;
   // Limits above one that limits nobody say nothing more.
-  const enough = counts.findIndex(({ limited }) => limited === 0);
-  const shown = counts.filter(({ policy }, i) => enough < 0 || i <= enough || policy.quota === own.quota);
+  const enough = limits.findIndex(({ limited }) => limited === 0);
+  const shown = limits.filter(({ policy }, i) => enough < 0 || i <= enough || policy.quota === own.quota);
   return {
     option: limitOption(own),
     points: shown.map(({ policy, limited, clientsLimited, limitedAt }): GridPoint => {
@@ -199,6 +251,35 @@ function countedNeeds(descending: Float64Array): [number, number][] {
   return [...counts];
 }
 
+/** One limit of a grid, and what it did. */
+class TriedLimit {
+  readonly policy: Policy;
+  readonly decider: Lane | World;
+  limited = 0;
+  /** Limited requests by interval of the timeline. */
+  readonly limitedAt: Uint32Array;
+  readonly #clients = new Set<string>();
+  readonly #maxClients: number;
+
+  constructor(policy: Policy, decider: Lane | World, intervals: number, maxClients: number) {
+    this.policy = policy;
+    this.decider = decider;
+    this.limitedAt = new Uint32Array(intervals);
+    this.#maxClients = maxClients;
+  }
+
+  get clientsLimited(): number {
+    return this.#clients.size;
+  }
+
+  add(decision: LaneDecision | undefined, interval: number): void {
+    if (decision === undefined || decision.allowed) return;
+    this.limited++;
+    (this.limitedAt[interval] as number)++;
+    if (this.#clients.size < this.#maxClients) this.#clients.add(decision.key);
+  }
+}
+
 /** A rule, and the limits under which it is tried. */
 interface Tried {
   readonly rule: SurveyedRule;
@@ -206,18 +287,16 @@ interface Tried {
   /** What the clients need, the greatest first, and the place of each client in that order. */
   readonly descending: Float64Array;
   readonly rankOf: Uint32Array;
-  /** A rule has worlds if it has a ban or plans, or if a rule beside it rejects requests; else lanes. */
-  readonly lanes: readonly Lane[];
-  readonly worlds: readonly World[];
+  /** The lowest first. A world decides if it, or a rule beside it, has more than a policy, or if requests may fail; else a lane. */
+  readonly limits: readonly TriedLimit[];
   /** The rule without its limit beside the other rules, and what its clients need there. */
-  readonly withoutLimit: { readonly needs: Needs; readonly replay: Replay } | undefined;
+  readonly withoutLimit: { readonly needs: Needs; readonly decider: Lane | World } | undefined;
   readonly burst: BurstWatch | undefined;
 }
 
 /**
- * Replays the logs under the rules without their limits, and decides each request under the limits that could limit its client. No rule
- * rejects requests of a rule with lanes, so it counts the same requests as with all limits. A world gets the requests that it could decide
- * otherwise: those of a client that needs more than its limit, or that another rule could reject.
+ * Replays the logs under the rules without their limits, and decides each request under the limits that could limit its client. A world gets
+ * the requests that it could decide otherwise: those of a client that needs more than its limit, or that another rule could reject.
  * @returns the clients, to show their names.
  */
 async function secondReading(
@@ -228,45 +307,44 @@ async function secondReading(
   { startMs, stepMs }: Timeline,
 ): Promise<Clients> {
   const first = startMs / stepMs;
-  let interval = 0;
   const rules = tried.map(({ rule }) => rule);
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
   /** What the client of the current request needs of each rule. */
   const needed = new Float64Array(rules.length);
+  let counted: CountedRequest[] = [];
   const replay = new Replay(withoutLimits(set, rules), options);
   replay.onDecision = (key, { name, cost }) => {
     const number = numbers.get(name) as number;
-    const { rule, needs, rankOf, lanes, burst } = tried[number] as Tried;
+    const { rule, needs, rankOf, burst } = tried[number] as Tried;
     if (burst?.key === key) burst.see(replay.nowMs, cost);
     const client = needs.keys.of(key);
     // The policies of plans have limits of their own.
     needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
-    if (client < 0) return;
-    const rank = rankOf[client] as number;
-    // The lowest limit is the first. A client that does not need more than it does not need more than the others.
-    for (const lane of lanes) {
-      if (rank >= lane.clients) return;
-      lane.decide(rank, replay.nowMs, cost, interval);
-    }
+    if (client >= 0) counted.push({ rule: number, key, client: rankOf[client] as number, cost });
   };
   /** Whether a rule could reject the current request as it is. */
   const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
   await replayLogs(sources, set, options, replay, (request) => {
-    interval = Math.floor(Math.max(replay.nowMs, request.timeMs) / stepMs) - first;
     needed.fill(0);
+    counted = [];
     replay.decide(request);
+    const { nowMs } = replay;
+    const interval = Math.floor(nowMs / stepMs) - first;
     const rejecting = rules.filter(couldReject).length;
-    for (const [i, { rule, worlds, withoutLimit }] of tried.entries()) {
-      withoutLimit?.replay.decide(request);
+    for (const [i, { rule, limits, withoutLimit }] of tried.entries()) {
       const others = rejecting - (couldReject(rule, i) ? 1 : 0);
-      for (const world of worlds) {
-        if (others > 0 || (needed[i] as number) > world.policy.quota) world.decide(request, interval);
+      const decided = (decider: Lane | World): LaneDecision | undefined =>
+        decider instanceof Lane ? decider.decide(counted, nowMs) : decider.decide(request);
+      const unlimited = withoutLimit && decided(withoutLimit.decider);
+      if (unlimited !== undefined) withoutLimit?.needs.see(unlimited.key, unlimited, nowMs);
+      for (const limit of limits) {
+        const { decider, policy } = limit;
+        if (decider instanceof Lane || others > 0 || (needed[i] as number) > policy.quota) limit.add(decided(decider), interval);
       }
     }
   });
-  for (const { worlds, withoutLimit } of tried) {
-    withoutLimit?.replay.close();
-    for (const world of worlds) world.close();
+  for (const { limits, withoutLimit } of tried) {
+    for (const decider of [withoutLimit?.decider, ...limits.map((limit) => limit.decider)]) if (decider instanceof World) decider.close();
   }
   return replay.clients;
 }

@@ -3,6 +3,8 @@ import type { KeyIndex } from "../measure/key-index.js";
 import { WindowSums } from "../measure/window-sums.js";
 import { doubled } from "../support/min-heap.js";
 
+type CountedDecision = Pick<Decision, "allowed" | "cost" | "limit" | "remaining">;
+
 /**
  * What each client of a rule needs: the least limit under which it would never have been limited by this rule alone. The decisions come from
  * `measuringPolicy`.
@@ -26,7 +28,7 @@ export class Needs {
     return this.#values[client] as number;
   }
 
-  see(key: string, decision: Decision, nowMs: number): void {
+  see(key: string, decision: CountedDecision, nowMs: number): void {
     const client = this.keys.of(key);
     if (client < 0) {
       this.isFull = true;
@@ -56,6 +58,6 @@ export class Needs {
 }
 
 /** The units of its limit that a client has used; more than the limit if it was rejected. */
-function usedOf({ allowed, limit, remaining }: Decision): number {
+function usedOf({ allowed, limit, remaining }: CountedDecision): number {
   return allowed ? limit - remaining : limit + 1;
 }

@@ -52,6 +52,18 @@ describe("the grid of a rule is what simulate says for each of its limits", () =
     ["beside a rule that rejects", "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, limit: 60, window: 10m }]"],
     ["before a global limit", "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, key: global, limit: 200, window: 10m }]"],
     [
+      "with refills at intervals after a global limit",
+      "rules: [{ name: b, key: global, limit: 200, window: 10m }, { name: a, policy: { algorithm: token-bucket, capacity: LIMIT, refill: 20, every: 2m, style: interval } }]",
+    ],
+    [
+      "of a log that counts rejections beside another one",
+      "rules: [{ name: a, policy: { algorithm: sliding-window-log, limit: LIMIT, window: 1m, countRejected: true } }, { name: b, key: global, policy: { algorithm: sliding-window-log, limit: 300, window: 10m, countRejected: true } }]",
+    ],
+    [
+      "beside a limit of 0",
+      "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, match: { method: POST }, limit: 0, window: 1m }, { name: c, key: global, limit: 200, window: 10m }]",
+    ],
+    [
       "in shadow mode beside a rule that rejects",
       "rules: [{ name: b, limit: 30, window: 5m }, { name: a, limit: LIMIT, window: 1m, mode: shadow }]",
     ],
