@@ -1,5 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import type { Ban, CompiledRule, Granted } from "@floodgate/core/rules";
+import { type Ban, type CompiledRule, type Granted, usedOf } from "@floodgate/core/rules";
 import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { timeoutMs } from "./rules-in-force.js";
@@ -51,9 +51,9 @@ export async function readKeyState({ rule, store, keyText }: CountedKey, plan: s
   const plans = limitsOf(rule, plan).map(async ([name, limit]): Promise<PlanState> => {
     const decision = await peek(limit);
     const block = blockOf(decision);
-    const { unblocked, nowMs } = block ?? { unblocked: decision, nowMs: 0 };
-    if (decision.blocked !== undefined) blocked = { kind: decision.blocked.kind, leftMs: decision.blocked.untilMs - nowMs };
-    return { plan: name, used: unblocked.limit - unblocked.remaining, decision };
+    if (block !== undefined && decision.blocked !== undefined)
+      blocked = { kind: decision.blocked.kind, leftMs: decision.blocked.untilMs - block.nowMs };
+    return { plan: name, used: usedOf(decision), decision };
   });
   const states = await Promise.all(plans);
   return {
@@ -61,7 +61,7 @@ export async function readKeyState({ rule, store, keyText }: CountedKey, plan: s
     plans: states,
     blocked,
     grant: rule.grantOf(keyText),
-    ban: ban && rejections && { ban, rejections: rejections.limit - rejections.remaining },
+    ban: ban && rejections && { ban, rejections: usedOf(rejections) },
   };
 }
 

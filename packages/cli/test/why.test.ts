@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import express from "express";
 import { Redis } from "ioredis";
 import supertest from "supertest";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
@@ -137,6 +137,18 @@ describe("why --request", () => {
     expect(rules[0]).toMatchObject({ rule: "posts", says: "limited", key: "42", cost: 1, limit: 1, used: 1, remaining: 0, blocked: null });
     expect(rules[3]).toMatchObject({ rule: "closed", says: "passes", why: "path: the rule matches /closed" });
   });
+});
+
+test("why --request, why --key and status show the same use of a key in debt: the whole limit", async () => {
+  const posts = limit.limiters.get("posts") as NonNullable<ReturnType<typeof limit.limiters.get>>;
+  await posts.settle("42", await posts.consume("42"), 4);
+  const used = "1 of 1";
+  const request = await why("--request", "POST /posts", "--key", "user=42");
+  expect(request.join("\n")).toContain(used);
+  expect((await why("--key", "42")).join("\n")).toContain(used);
+  const redisUrl = `redis://${server.host}:${server.port}`;
+  const { out } = await floodgate(["status", "--rule", "posts", "--key", "42", "--file", file, "--redis", redisUrl]);
+  expect(out).toContain(used);
 });
 
 describe("why --key and why --ip", () => {

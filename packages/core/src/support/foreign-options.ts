@@ -2,43 +2,44 @@ import { shown } from "./errors.js";
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Our options as code to write. From `store` on, only rateLimit has them. */
+/** Values of our options, as code to write. From `store` on, only rateLimit has them. */
 const examples: Given & Readonly<Record<string, string>> = {
-  limit: "limit: 100",
-  window: 'window: "15m"',
-  capacity: "capacity: 20",
-  refill: "refill: 10",
-  leak: "leak: 5",
-  every: 'every: "1s"',
-  after: "after: 10",
-  within: 'within: "1m"',
-  for: 'for: "1h"',
-  maxKeys: "maxKeys: 100000",
-  prefix: 'prefix: "floodgate"',
-  policy: 'policy: slidingWindowCounter({ limit: 100, window: "1m" })',
-  key: 'key: (req) => req.user.id, or "ip"; a limiter takes it in consume(key)',
-  cost: "cost: 1",
-  ban: 'ban: { after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h")',
-  exempt: 'exempt: { ips: ["10.0.0.0/8"] }, or `skip`',
-  name: 'name: "api"',
-  store: "store: redisStore(redis) of @floodgate/store-redis, or memoryStore()",
-  skip: 'skip: (req) => req.path === "/health"',
-  headers: 'headers: "standard", "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false',
-  body: 'body: "Too many requests"',
-  onLimited: 'onLimited: (req, res) => res.status(429).send("Slow down"), in Koa and Hono (c) => { ... }',
-  refundWhen: "refundWhen: (status) => status < 400 for successes, or status >= 400 for failures",
-  decisionName: 'decisionName: "rateLimit"',
-  clientIp: 'clientIp: { trustedHops: 1 }, or { trustedProxies: ["10.0.0.0/8"] }',
-  ipv6Prefix: "ipv6Prefix: 56",
-  keys: "keys: { user: (req) => req.user?.id }",
-  costs: "costs: { items: (req) => req.body.items.length }",
-  plan: "plan: (req) => req.user?.plan",
-  rules: 'rules: [{ name, match, limit, window }], or a source: fileRules("limits.yaml")',
-  timeoutMs: "timeoutMs: 100",
-  onStoreError: 'onStoreError: "allow", "deny", or memoryStore()',
-  keySecret: "keySecret: process.env.KEY_SECRET",
-  receiptSecret: "receiptSecret: process.env.RECEIPT_SECRET",
-  onEvent: "onEvent: (event) => console.log(event)",
+  limit: "100",
+  window: '"15m"',
+  capacity: "20",
+  refill: "10",
+  leak: "5",
+  every: '"1s"',
+  after: "10",
+  within: '"1m"',
+  for: '"1h"',
+  maxKeys: "100000",
+  prefix: '"floodgate"',
+  policy: 'slidingWindowCounter({ limit: 100, window: "1m" })',
+  key: '(req) => req.user.id, or "ip"; a limiter takes it in consume(key)',
+  cost: "1",
+  ban: '{ after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h")',
+  exempt: '{ ips: ["10.0.0.0/8"] }, or `skip`',
+  name: '"api"',
+  match: '{ method: "POST", path: "/posts" }',
+  store: "redisStore(redis) of @floodgate/store-redis, or memoryStore()",
+  skip: '(req) => req.path === "/health"',
+  headers: '"standard", "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false',
+  body: '"Too many requests"',
+  onLimited: '(req, res) => res.status(429).send("Slow down"), in Koa and Hono (c) => { ... }',
+  refundWhen: "(status) => status < 400 for successes, or status >= 400 for failures",
+  decisionName: '"rateLimit"',
+  clientIp: '{ trustedHops: 1 }, or { trustedProxies: ["10.0.0.0/8"] }',
+  ipv6Prefix: "56",
+  keys: "{ user: (req) => req.user?.id }",
+  costs: "{ items: (req) => req.body.items.length }",
+  plan: "(req) => req.user?.plan",
+  rules: '[{ name, match, limit, window }], or a source: fileRules("limits.yaml")',
+  timeoutMs: "100",
+  onStoreError: '"allow", "deny", or memoryStore()',
+  keySecret: "process.env.KEY_SECRET",
+  receiptSecret: "process.env.RECEIPT_SECRET",
+  onEvent: "(event) => console.log(event)",
 };
 
 type Row = readonly [of: string, words: string];
@@ -73,6 +74,7 @@ const foreign: readonly Row[] = [
   ["clientIp", "trustProxy trustedHops trustedProxies"],
   ["ipv6Prefix", "ipv6Subnet"],
   ["rules", "throttlers dynamicLimits match"],
+  ["match rules", "path method"],
   ["timeoutMs", "timeout"],
   ["onStoreError", "passOnStoreError skipOnError insuranceLimiter"],
   ["onEvent", "onLimitReached logger analytics onExceeding onExceeded onBanReach"],
@@ -125,10 +127,11 @@ function unitMsOf(word: string, given: Given): number {
 /** One of our options with the given value, if that has the kind of the example's. */
 function optionCode(ours: string, value: unknown, unitMs: number): string {
   const example = examples[ours] as string;
-  const [, usual = ""] = /^\w+: ("\d+\w+"|\d+|"[\w ]+")$/.exec(example) ?? [];
-  if (/^\d/.test(usual)) return Number.isSafeInteger(value) ? `${ours}: ${value}` : example;
-  if (/^"\d/.test(usual)) return `${ours}: ${durationCode(value, unitMs, usual)}`;
-  return usual !== "" && typeof value === "string" && value.length <= 60 ? `${ours}: ${shown(value)}` : example;
+  let text = example;
+  if (/^\d+$/.test(example)) text = Number.isSafeInteger(value) ? `${value}` : example;
+  else if (/^"\d+\w+"$/.test(example)) text = durationCode(value, unitMs, example);
+  else if (/^"[\w ]+"$/.test(example) && typeof value === "string" && value.length <= 60) text = shown(value);
+  return `${ours}: ${text}`;
 }
 
 /** The line that imports a function: advice for errors. */

@@ -142,6 +142,12 @@ describe("an option of another library", () => {
     expect(messageOf(() => checkOptions("redisStore", { keyPrefix: "app" }, ["prefix"], ""))).toContain('Write prefix: "app".');
   });
 
+  it("is answered in a rule by where it belongs", () => {
+    const rule = ["name", "match", "limit", "window", "policy"];
+    for (const word of ["path", "method"])
+      expect(foreignAdvice(word, { [word]: "/x" }, rule)).toBe('Write match: { method: "POST", path: "/posts" }.');
+  });
+
   it("is answered in a ban by the ban's own options", () => {
     const where = ["after", "within", "for"];
     const refused = (options: object) => messageOf(() => checkOptions("rateLimit: ban", options, where, ""));
