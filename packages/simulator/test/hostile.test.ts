@@ -132,3 +132,11 @@ it("a few lines out of order are told in a note", async () => {
   expect(late).toBe(1);
   expect(notes).toEqual([expect.stringContaining("1 request came out of order")]);
 });
+
+it("a log in UTF-16 is told with the command that converts it", async () => {
+  const { notes, requests } = await simulate([logOf(Buffer.from(`\uFEFF${good.join("\n")}\n`, "utf16le"))], perIp);
+  expect(requests).toBe(0);
+  expect(notes[0]).toBe(
+    "test.log is not text in UTF-8. If it is UTF-16, convert it: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate -",
+  );
+});
