@@ -137,6 +137,6 @@ it("a log in UTF-16 is told with the command that converts it", async () => {
   const { notes, requests } = await simulate([logOf(Buffer.from(`\uFEFF${good.join("\n")}\n`, "utf16le"))], perIp);
   expect(requests).toBe(0);
   expect(notes[0]).toBe(
-    "test.log is not text in UTF-8. If it is UTF-16, convert it: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate -",
+    "test.log is in UTF-16. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate - (and your options).",
   );
 });

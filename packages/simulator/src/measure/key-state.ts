@@ -38,9 +38,9 @@ export class ClientStates {
   readonly #limit: { readonly name: string; readonly policy: Policy };
   readonly #algorithm: Algorithm<Policy>;
   readonly #width: number;
-  /** The states of all clients; of a log, whose states differ in size, one by one. */
+  /** The states of all clients; one by one if they grow. */
   readonly #cells: Float64Array;
-  readonly #logs: KeyState[] | undefined;
+  readonly #growing: KeyState[] | undefined;
 
   constructor(policy: Policy, clients: number) {
     this.policy = policy;
@@ -48,20 +48,20 @@ export class ClientStates {
     this.#limit = { name: policy.algorithm, policy };
     this.#algorithm = algorithmOf(policy);
     this.#width = widthOf(policy);
-    this.#logs = isLog(policy) ? [] : undefined;
-    this.#cells = new Float64Array(isLog(policy) ? 0 : clients * this.#width);
+    this.#growing = grows(policy) ? [] : undefined;
+    this.#cells = new Float64Array(grows(policy) ? 0 : clients * this.#width);
   }
 
   decide(client: number, nowMs: number, cost: number, commit: boolean): Decision {
-    if (this.#logs === undefined) return this.#algorithm.decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, commit);
-    this.#logs[client] ??= new KeyState(this.policy);
-    return this.#logs[client].decide(nowMs, cost, commit);
+    if (this.#growing === undefined) return this.#algorithm.decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, commit);
+    this.#growing[client] ??= new KeyState(this.policy);
+    return this.#growing[client].decide(nowMs, cost, commit);
   }
 }
 
 /** Whether the state of a key grows with its requests. */
-export function isLog(policy: Policy): boolean {
-  return policy.algorithm === "sliding-window-log";
+export function grows(policy: Policy): boolean {
+  return algorithmOf(policy).grows === true;
 }
 
 /** How many numbers the state of a key takes at first. */

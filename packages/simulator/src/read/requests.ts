@@ -109,9 +109,11 @@ function found(name: string, lines: readonly string[], options: ReadOptions, tal
     return format;
   }
   const [first] = full;
-  // Its zero bytes stay in the text when it is read as UTF-8.
-  if (first?.includes("\0")) {
-    tally.problems.push(`${name} is not text in UTF-8. If it is UTF-16, convert it: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate -`);
+  // Every second byte of a log in UTF-16 is zero.
+  if (first !== undefined && first.split("\0").length > first.length / 3) {
+    tally.problems.push(
+      `${name} is in UTF-16. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate - (and your options).`,
+    );
   } else if (first !== undefined) {
     tally.problems.push(
       `${name} is in no format that is known. It begins with ${JSON.stringify(first.slice(0, 80))}. The formats are ${formatNames.join(", ")}. Write another as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,

@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import type { Decision } from "@floodgate/core/store";
-import { ClientStates, isLog, widthOf } from "../measure/key-state.js";
+import { ClientStates, grows, widthOf } from "../measure/key-state.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
 const maxCells = 2 ** 25;
@@ -107,7 +107,7 @@ function cellsOf(rules: readonly LaneRule[]): number {
   let cells = 0;
   for (const { policy, needs, clients } of rules) {
     const width = widthOf(policy);
-    if (!isLog(policy)) cells += clients * width;
+    if (!grows(policy)) cells += clients * width;
     else for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, needs[i] as number);
   }
   return cells;

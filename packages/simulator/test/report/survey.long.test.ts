@@ -68,6 +68,15 @@ describe("the grid of a rule is what simulate says for each of its limits", () =
       "rules: [{ name: b, limit: 30, window: 5m }, { name: a, limit: LIMIT, window: 1m, mode: shadow }]",
     ],
     ["beside shadows", "rules: [{ name: b, limit: 30, window: 5m, mode: shadow }, { name: a, limit: LIMIT, window: 1m }]"],
+    [
+      "of requests at once beside a global limit",
+      "rules: [{ name: a, policy: { algorithm: concurrency, limit: LIMIT, hold: 30s } }, { name: b, key: global, limit: 200, window: 10m }]",
+    ],
+    [
+      "beside a limit of requests at once",
+      "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, policy: { algorithm: concurrency, limit: 20, hold: 30s } }]",
+    ],
+    ["of requests at once", "rules: [{ name: a, policy: { algorithm: concurrency, limit: LIMIT, hold: 30s } }]"],
     ["with an exemption", "exempt: { ips: [10.0.0.0/31] }\nrules: [{ name: a, limit: LIMIT, window: 1m }]"],
   ])("%s", async (_, yaml) => {
     await expectSimulated(log, yaml, 25, "a");
