@@ -63,7 +63,8 @@ export interface Limiter<M extends Mode = Mode> {
    * later requests wait for. A block makes no difference. If the store fails, a fallback store counts it; without one it is lost, and
    * there is an event `store-error`.
    * @param cost a whole number of at least 0.
-   * @returns the units charged: less than `cost` only if the store failed, or at the largest debt (in buckets ten years, else 2^52 units).
+   * @returns the units charged: less than `cost` only if the store failed, or at the largest debt (in buckets ten years, in a log 2^52
+   * units, in windows what a number counts exactly).
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
    */
   charge(key: Key, cost: number): Answer<number, M>;
