@@ -109,7 +109,8 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static inState<P extends PolicyBase>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = MadeDecision.asOwn(made);
+    // Not by `asOwn`: each decision in memory comes here.
+    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#state = state;
     return own;
   }

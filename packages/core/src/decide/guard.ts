@@ -59,8 +59,9 @@ export class DirectGuard implements OwnGuard<"sync"> {
   decide(checks: readonly Check[]): CombinedDecision {
     const { limit, key, cost, shadow, dryRun } = checks[0] as Check;
     if (checks.length > 1 || dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
-    const decision = this.consume(limit, key, cost);
-    return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
+    const made = this.#store.consume(limit, key, cost);
+    const decision = made.allowed ? charged(made, limit, key, this) : asOwn(made);
+    return { allowed: made.allowed || shadow === true, decision, all: [decision] };
   }
 
   peek(limit: Limit, key: string): Decision {

@@ -98,13 +98,15 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     let policies = "";
     let states = "";
     for (const decision of decisions) {
+      // Without the helpers below, because each response comes here.
+      const { remaining, retryAfterMs, resetAfterMs, policy } = decision;
       const known = itemsOf(decision);
       policies += policies === "" ? known.policy : `, ${known.policy}`;
       if (states !== "") states += ", ";
-      states += known.state + integer(decision.remaining);
+      states += known.state + Math.min(remaining, largest);
       // Nobody knows when a slot is given back.
-      if (decision.retryAfterMs === Number.POSITIVE_INFINITY || decision.policy.algorithm === "concurrency") continue;
-      states += `;t=${seconds(waitMs(decision))}`;
+      if (retryAfterMs === Number.POSITIVE_INFINITY || policy.algorithm === "concurrency") continue;
+      states += `;t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
     }
     return [
       { name: "RateLimit-Policy", value: policies, list: true },
