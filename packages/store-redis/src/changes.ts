@@ -9,8 +9,9 @@ const coveredMs = 1.1 * announceMs;
 const leastAgeMs = 1000;
 
 /**
- * Returns the server's time, and the last announcement before and after this run, in microseconds. A read makes one if there is none, so
- * that a server that has lost its data is noticed. ARGV[1] is "1" to announce, which is of no use while nobody reads.
+ * Returns three times in microseconds: the server's, that of the last announcement before this run, and that of the last one after it.
+ * A read makes an announcement if there is none: then a server that has lost its data is noticed. ARGV[1] is "1" to announce, which is only
+ * done if somebody has read before.
  */
 const source = `local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
