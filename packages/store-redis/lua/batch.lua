@@ -164,7 +164,7 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
     return
   end
   local brief = allowed and not always
-  if brief and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and remaining <= most_read then
+  if brief and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and remaining <= max_read then
     answer[size + 1] = remaining
     answer[size + 2] = reset_ms
     size = size + 2

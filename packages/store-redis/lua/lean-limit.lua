@@ -11,7 +11,7 @@ local function decide_limit(index, value)
     passes, rejects = false, rejects or {}
     rejects[index] = not allowed
   end
-  if passes and whole and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and remaining <= most_read then
+  if passes and whole and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and remaining <= max_read then
     reply[size + 1] = remaining
     reply[size + 2] = reset_ms
     size = size + 2

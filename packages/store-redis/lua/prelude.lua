@@ -60,6 +60,6 @@ local read_only
 -- milliseconds in which a bucket pays off its largest debt.
 local largest, deepest, longest_debt = 9007199254740991, 4503599627370496, 315360000000
 -- The largest integer that every client reads right: ioredis and redis compute with 48 more. Larger ones are sent as texts.
-local most_read = 9007199254740928
+local max_read = 9007199254740928
 -- The longest block: the longest duration.
 local longest_block = 1125899906842624

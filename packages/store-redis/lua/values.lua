@@ -91,7 +91,7 @@ end
 -- Appends a decision that is not brief to a reply. Returns the reply's size.
 local function append_decision(reply, size, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
   reply[size + 1] = allowed and -1 or -2
-  reply[size + 2] = remaining <= most_read and remaining or format('%.0f', remaining)
+  reply[size + 2] = remaining <= max_read and remaining or format('%.0f', remaining)
   reply[size + 3] = retry_ms
   reply[size + 4] = reset_ms
   reply[size + 5] = delay_ms
@@ -104,6 +104,6 @@ local function append_state(reply, size, state)
   local count = state and #state or 0
   size = size + 1
   reply[size] = count
-  for i = 1, count do reply[size + i] = state[i] <= most_read and state[i] or format('%.0f', state[i]) end
+  for i = 1, count do reply[size + i] = state[i] <= max_read and state[i] or format('%.0f', state[i]) end
   return size + count
 end

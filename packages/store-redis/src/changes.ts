@@ -6,7 +6,7 @@ const announceMs = 1000;
 /** The same for those who read it. Their clocks may run a little faster. */
 const coveredMs = 1.1 * announceMs;
 /** Shorter ages than this are not extended: the last announcement would have to be read too often. */
-const leastAgeMs = 1000;
+const minAgeMs = 1000;
 
 /**
  * Returns three times in microseconds: the server's, that of the last announcement before this run, and that of the last one after it.
@@ -55,7 +55,7 @@ export class Changes {
 
   /** Whether reads can extend the life of a cached rejection. */
   get isRead(): boolean {
-    return this.#maxAgeMs >= leastAgeMs;
+    return this.#maxAgeMs >= minAgeMs;
   }
 
   /** Whether a state that was asked for at a time may be extended, while no other process announces anything. */
@@ -115,6 +115,6 @@ export class Changes {
   }
 }
 
-function isWithin(ageMs: number, mostMs: number): boolean {
-  return ageMs >= 0 && ageMs <= mostMs;
+function isWithin(ageMs: number, maxMs: number): boolean {
+  return ageMs >= 0 && ageMs <= maxMs;
 }
