@@ -4,7 +4,8 @@ import { usageOf } from "./lib/redis-usage.mjs";
 import { median, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
-const warmUpSeconds = 0.5;
+/** V8 compiles for about this long: in the first second, a decision takes twice the CPU time. */
+const warmUpSeconds = 2;
 
 export async function redis({ rounds, seconds, inFlight, only }) {
   const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));

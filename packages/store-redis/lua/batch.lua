@@ -4,7 +4,9 @@
 -- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
 --          several keys fails while their slot moves
 -- ARGV[3]  '1' to return the state with each rejection
--- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names; of a calendar window, then
+-- ARGV[4]  if all steps consume units of different keys under one limit: the length of the last part of the keys. Their states are then read
+--          ahead. Else ''
+-- ARGV[5]  the number of policies that follow, each as its algorithm's number and the parameters that core names; of a calendar window, then
 --          its edges. Before a policy whose units are held: 'h', how long this one holds them (0: it charges them at once), the longest time,
 --          and the length of its fixed windows; 0 for calendar windows, -1 for others
 -- ARGV...  the steps
@@ -57,14 +59,15 @@
 -- is written.
 
 wants_state = ARGV[3] == '1'
+local kind_size = tonumber(ARGV[4])
 
 -- Preallocated tables: growing them would cost more than the decision.
 local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 -- The `decide` of each policy, and where its arguments begin.
 local policies, policy_args = {}, {}
-local arg = 5
+local arg = 6
 local with_holds
-for i = 1, tonumber(ARGV[4]) do
+for i = 1, tonumber(ARGV[5]) do
   local from = arg
   if ARGV[from] == 'h' then arg = arg + 4 end
   local decide, parameters = decide_at(arg)

@@ -12,7 +12,7 @@ while arg <= last do
   if decide then
     for _ = 1, tonumber(ARGV[arg]) do
       key = key + 1
-      check = key
+      check, prefetched = key, states[key]
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
         append_blocked(key, pcall(decide, KEYS[key], 1, false))
@@ -86,7 +86,7 @@ while arg <= last do
     end
   else
     key = key + 1
-    check = key
+    check, prefetched = key, states[key]
     local policy = tonumber(ARGV[arg])
     decide = policies[policy]
     if step == 'c' or step == 'p' then

@@ -163,8 +163,8 @@ export class CommandQueue implements Queue {
     const { clock, wantsState } = this.#options;
     const options = { clock, wantsState, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
     const batches = this.#bySlot(round).map((steps) => {
-      joinEquals(steps);
-      return batchOf(steps, options);
+      const common = joinEquals(steps);
+      return batchOf(steps, options, common);
     });
     const runs = batches.map((batch) => batch.run("EVALSHA"));
     const answers = this.#client.send(runs);

@@ -197,23 +197,30 @@ interface EqualConsumes {
   decided: DecisionReply[];
 }
 
-/** Finds the equal consumes of a batch. Those with another step between them stay apart, so that the order holds. */
-export function joinEquals(steps: readonly Step[]): void {
+/**
+ * Finds the equal consumes of a batch. Those with another step between them stay apart, so that the order holds.
+ * @returns the limit, if all steps consume units of different keys under one limit whose states can be read ahead.
+ */
+export function joinEquals(steps: readonly Step[]): KnownLimit | undefined {
   // Made when two steps need it: it takes longer than the rest of a lone decision.
   let latest: Map<string, Consume> | undefined;
+  let common = steps[0] instanceof Consume ? steps[0].known : undefined;
   for (const step of steps) {
     if (!(step instanceof Consume)) {
-      latest = undefined;
+      latest = common = undefined;
       continue;
     }
     step.equals = undefined;
     const { redisKey, known, cost } = step;
     const { grows, delays } = known.limit.algorithm;
-    // The state of a log is too long to be sent. In a queue, a request of two units waits for less than two requests of one.
-    if (grows || delays || steps.length === 1) continue;
+    // A log reads its state in parts, and it is too long to be sent.
+    if (known !== common || grows) common = undefined;
+    if (grows || steps.length === 1) continue;
     latest ??= new Map();
     const first = latest.get(redisKey);
-    if (first === undefined || first.known !== known || first.cost !== cost) {
+    // In a queue, a request of two units waits for less than two requests of one.
+    if (first === undefined || first.known !== known || first.cost !== cost || delays) {
+      if (first !== undefined) common = undefined;
       latest.set(redisKey, step);
       continue;
     }
@@ -221,6 +228,7 @@ export function joinEquals(steps: readonly Step[]): void {
     first.equals.count++;
     step.equals = first.equals;
   }
+  return common;
 }
 
 /** Charges all limits of a request in one slot, or none. They are charged if they all pass. */

@@ -44,7 +44,7 @@ test("a script does nothing if none of the windows that it was sent holds the se
   const nowMs = await serverMs();
   await server.command("SCRIPT", "LOAD", general.source);
   const ask = async (edges: readonly string[]): Promise<number> => {
-    const head = [Number.MAX_SAFE_INTEGER, "", 0, 1, number, ...parameters, ...edges];
+    const head = [Number.MAX_SAFE_INTEGER, "", 0, "", 1, number, ...parameters, ...edges];
     return ((await server.command("EVALSHA", general.sha, 1, "{far}:a:cw-h-UTC", ...head, 1, 1)) as unknown[]).length;
   };
   for (const farMs of [-3 * hourMs, 3 * hourMs]) expect(await ask(edgesAt?.(nowMs + farMs) ?? [])).toBe(1);

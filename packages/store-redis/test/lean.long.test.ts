@@ -114,7 +114,7 @@ class Sides {
     const tag = `${this.#tag}-${side}`;
     const policies = parts.map(({ plans, plan }) => argumentsOf(plans[plan] as Policy));
     const edges = policies.map(({ edgesAt }) => edgesAt?.(nowMs) ?? []);
-    const head = [nowMs, this.#wantsState ? 1 : 0, policies.length];
+    const head = [nowMs, this.#wantsState ? 1 : 0, "", policies.length];
     policies.forEach(({ number, parameters }, i) => {
       head.push(number, ...parameters.map(Number), ...(edges[i] as string[]).map(Number));
     });

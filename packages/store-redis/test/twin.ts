@@ -30,7 +30,7 @@ export class Script {
 
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
-    const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
+    const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, "", policies.length];
     const aboutMs = clockMs ?? Date.now() + this.#aheadMs;
     for (const { number, parameters, edgesAt } of policies.map((policy) => argumentsOf(policy)))
       head.push(number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
