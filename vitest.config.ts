@@ -10,8 +10,11 @@ function codeOf(file: string): string {
   return [file, code, ...helpers.filter((helper) => !helper.includes("/src/")).map(codeOf)].join("\n");
 }
 
-/** It starts a server or another process, or measures memory, by itself or by a helper. */
-const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir/;
+/**
+ * It starts a server or another process, or measures memory, by itself or by a helper. Or it sends files over HTTP/2: in a thread, Node 20 and
+ * 26 close such a file once more when the thread ends, and by then its descriptor may be a socket of another thread.
+ */
+const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir|respondWithFile/;
 
 /**
  * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their
