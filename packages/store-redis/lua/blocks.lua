@@ -5,22 +5,18 @@
 local keys, block_names, blocks = #KEYS, {}, nil
 for i = 1, keys do block_names[i] = (kind_size and sub(KEYS[i], 1, -1 - kind_size) or match(KEYS[i], '^.*:')) .. 'blocks' end
 
-local function note_block(number, value)
-  check_permission(value)
-  if type(value) ~= 'string' then return end
-  blocks = blocks or {}
-  blocks[number] = value
-end
-
 for from = 1, keys, 1000 do
   local to = min(from + 999, keys)
   local values = redis.pcall('MGET', spread(block_names, from, to))
   for number = from, to do
     -- While a Cluster slot moves, the block of a key may be on the other node: then the key is not blocked here.
-    if values.err then
-      note_block(number, redis.pcall('GET', block_names[number]))
-    elseif values[number - from + 1] then
-      note_block(number, values[number - from + 1])
+    local value = values.err and redis.pcall('GET', block_names[number]) or values[number - from + 1]
+    if value then
+      check_permission(value)
+      if type(value) == 'string' then
+        blocks = blocks or {}
+        blocks[number] = value
+      end
     end
   end
 end

@@ -2,7 +2,6 @@ import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
 import type { LeanRequest } from "./lean.js";
-import type { KnownLimit } from "./limits.js";
 import { general } from "./script.js";
 
 /** A step that writes its keys and arguments to a batch. */
@@ -32,15 +31,16 @@ export interface BatchOptions {
   readonly serverMs: number;
   /** Whether rejections return their state. */
   readonly wantsState: boolean;
+  /** The length of the last part of all keys, if their states are read ahead: see lua/batch.lua. */
+  readonly kindSize?: number | undefined;
 }
 
-/** @param common the limit that the steps have in common, if `joinEquals` returns one. */
-export function batchOf<Step extends Writing>(steps: readonly Step[], options: BatchOptions, common?: KnownLimit): Batch<Step> {
+export function batchOf<Step extends Writing>(steps: readonly Step[], options: BatchOptions): Batch<Step> {
   const nowMs = options.clock?.();
   const [first] = steps as readonly [Step];
   const lean = steps.length === 1 ? first.lean : undefined;
   if (lean !== undefined) return new LeanBatch(first, lean, nowMs, options);
-  return new GeneralBatch(steps, nowMs, options, common?.lean?.kindSize);
+  return new GeneralBatch(steps, nowMs, options);
 }
 
 /** A request alone. */
@@ -86,17 +86,14 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
   /** The arguments of the steps. */
   readonly args: string[] = [];
   readonly #options: BatchOptions;
-  readonly #kindSize: number | undefined;
   readonly #policies: AlgorithmArguments[] = [];
   /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
-  /** @param kindSize the length of the last part of all keys, if their states are read ahead: see lua/batch.lua. */
-  constructor(steps: readonly Step[], nowMs: number | undefined, options: BatchOptions, kindSize: number | undefined) {
+  constructor(steps: readonly Step[], nowMs: number | undefined, options: BatchOptions) {
     this.steps = steps;
     this.nowMs = nowMs;
     this.#options = options;
-    this.#kindSize = kindSize;
     for (const step of steps) {
       step.firstKey = this.keys.length + 1;
       step.write(this);
@@ -129,8 +126,8 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
 
   run(command: Run["command"]): Run {
     const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
-    const { notAfterMs, serverMs, wantsState } = this.#options;
-    args.push(String(notAfterMs), String(this.nowMs ?? ""), wantsState ? "1" : "0", String(this.#kindSize ?? ""));
+    const { notAfterMs, serverMs, wantsState, kindSize = "" } = this.#options;
+    args.push(String(notAfterMs), String(this.nowMs ?? ""), wantsState ? "1" : "0", String(kindSize));
     args.push(String(this.#policies.length));
     for (const { number, parameters, holds, edgesAt } of this.#policies) {
       args.push(...holds, String(number), ...parameters, ...(edgesAt?.(this.nowMs ?? serverMs) ?? []));

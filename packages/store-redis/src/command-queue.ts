@@ -4,7 +4,8 @@ import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
-import { joinEquals, type Queue, type Step } from "./steps.js";
+import type { Queue, Step } from "./step.js";
+import { joinEquals } from "./steps.js";
 
 export interface QueueOptions {
   readonly clock: Clock | undefined;
@@ -159,13 +160,12 @@ export class CommandQueue implements Queue {
   #send(round: Step[], sentMs: number): void {
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     // While the server's clock is unknown, a script does nothing.
-    // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
     const { clock, wantsState } = this.#options;
-    const options = { clock, wantsState, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
-    const batches = this.#bySlot(round).map((steps) => {
-      const common = joinEquals(steps);
-      return batchOf(steps, options, common);
-    });
+    const serverMs = this.#serverClock.notAfterMs(sentMs);
+    // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
+    const batches = this.#bySlot(round).map((steps) =>
+      batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }),
+    );
     const runs = batches.map((batch) => batch.run("EVALSHA"));
     const answers = this.#client.send(runs);
     this.#inFlight.push(round);

@@ -1,7 +1,7 @@
 import type { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { CommandQueue, type QueueOptions } from "./command-queue.js";
-import type { Step } from "./steps.js";
+import type { Step } from "./step.js";
 
 /** One queue per server. */
 export class CommandQueues {

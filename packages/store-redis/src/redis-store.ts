@@ -8,12 +8,12 @@ import {
   type Clock,
   checkOptions,
   type Decided,
-  FloodgateError,
   type Inspection,
   type Limit,
   passesAll,
   unblockedMs,
   wholeNumber,
+  wrongOption,
 } from "@floodgate/core/store";
 import type { AnyRedis } from "./clients/index.js";
 import type { CommandQueues } from "./command-queues.js";
@@ -221,10 +221,8 @@ function tellRejected(checks: readonly Check[], decisions: readonly Decision[]):
 
 function checkPrefix(where: string, prefix: unknown): string {
   if (typeof prefix === "string" && /^[^{}\ud800-\udfff]{1,200}$/u.test(prefix)) return prefix;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`prefix\` must be 1 to 200 characters without braces (those say which keys share a Cluster slot), but was ${typeof prefix === "string" ? JSON.stringify(prefix) : `a value of type ${typeof prefix}`}. Write prefix: "my-app".`,
-  );
+  const must = "1 to 200 characters without braces (those say which keys share a Cluster slot)";
+  throw wrongOption(where, "prefix", must, prefix, 'prefix: "my-app"');
 }
 
 function checkLease(where: string, option: unknown = false): number | undefined {
@@ -232,10 +230,7 @@ function checkLease(where: string, option: unknown = false): number | undefined 
   checkOptions(`${where}: lease`, option, ["lifeMs"], "lease: { lifeMs: 100 }");
   const lifeMs = wholeNumber(where, "lease.lifeMs", (option as { lifeMs?: number }).lifeMs ?? defaultLifeMs, 10, defaultLifeMs);
   if (lifeMs <= longestLifeMs) return lifeMs;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`lease.lifeMs\` must be at most ${longestLifeMs}, but was ${lifeMs}. Write lease: { lifeMs: ${defaultLifeMs} }.`,
-  );
+  throw wrongOption(where, "lease.lifeMs", `at most ${longestLifeMs}`, lifeMs, `lease: { lifeMs: ${defaultLifeMs} }`);
 }
 
 function checkDenyCache(where: string, option: unknown): PartOptions["denyCache"] {

@@ -6,130 +6,16 @@ import {
   type Decision,
   type Inspection,
   inspectIn,
-  latestMs,
   passesAll,
-  unblockedMs,
-  type Waiter,
 } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
-import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
 import type { LeanRequest } from "./lean.js";
-import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
+import type { KeyedCheck, KnownLimit } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
+import { Step } from "./step.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
-
-/** The queue that a step waits in. */
-export interface Queue {
-  /** When the server last answered, by this process's monotonic clock. */
-  readonly answeredMs: number;
-}
-
-/**
- * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
- * all answers of the batch were read and are valid.
- */
-export abstract class Step<T = unknown, Answer = T> implements Waiter {
-  readonly redisKey: string;
-  /** The number of its keys. */
-  readonly checks: number;
-  readonly answer: Promise<T>;
-  /** By this process's monotonic clock. */
-  readonly askedMs: number = performance.now();
-  /** By the same clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
-  readonly dueMs: number;
-  readonly latestMs: number;
-  /** By the running clock, which stops while the event loop is blocked. */
-  deadlineMs: number;
-  /** The index of its first key in the batch, from 1. */
-  firstKey = 0;
-  place = -1;
-  settled = false;
-  /** The queue that it waits in; undefined after it was sent. */
-  queue: Queue | undefined;
-  readonly #timeoutMs: number;
-  #resolve!: (value: T) => void;
-  #reject!: (error: unknown) => void;
-  #read: unknown;
-  /** The problem of this step, if only this step failed. */
-  problem: string | undefined;
-
-  constructor(redisKey: string, timeoutMs: number, checks = 1) {
-    this.redisKey = redisKey;
-    this.checks = checks;
-    this.#timeoutMs = timeoutMs;
-    this.dueMs = this.askedMs + timeoutMs;
-    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
-    this.latestMs = latestMs(timeoutMs, this.askedMs);
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-  }
-
-  /** How it is sent alone, if a script of its own decides it. */
-  get lean(): LeanRequest | undefined {
-    return undefined;
-  }
-
-  /** Whether a rejection may end early because of it. Then other processes must hear of it: see changes.ts. */
-  get mayFree(): boolean {
-    return false;
-  }
-
-  /** Writes its keys and arguments to the batch. */
-  abstract write(batch: GeneralBatch): void;
-
-  /** Reads its answer, and changes nothing. @throws MalformedReply */
-  protected abstract readAnswer(reply: Reply): Answer;
-
-  /** Turns what was read into the result, and updates the deny cache. */
-  protected accept(answer: Answer, _reply: Reply): T {
-    return answer as unknown as T;
-  }
-
-  /** @throws MalformedReply */
-  read(reply: Reply): void {
-    this.problem = reply.fault();
-    if (this.problem !== undefined) return;
-    this.#read = this.readAnswer(reply);
-    this.problem = reply.takeWrong();
-  }
-
-  /** Settles the promise with what was read, unless it has timed out. */
-  settle(reply: Reply): void {
-    if (this.settled) return;
-    if (this.problem !== undefined) {
-      this.fail(stepFault(this.problem, this.redisKey));
-      return;
-    }
-    this.#resolve(this.accept(this.#read as Answer, reply));
-    this.settled = true;
-  }
-
-  fail(error: unknown): void {
-    this.settled = true;
-    this.#reject(error);
-  }
-
-  expire(): void {
-    const others = this.queue !== undefined && this.queue.answeredMs > this.askedMs;
-    this.fail(others ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
-  }
-
-  /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
-  protected remember({ known, key }: CachedKey, { unblocked, blocked, state }: DecisionReply, reply: Reply): void {
-    const decision = unblocked;
-    if (known.denied === undefined) return;
-    if (state !== undefined) {
-      if (!explains(state, decision, known.limit, reply.nowMs)) return;
-      const spare = decision.limit - decision.cost;
-      const { nowMs: atMs, sentMs, receivedMs } = reply;
-      known.denied.add(known, key, { cells: state, spare, blocked, atMs, sentMs, receivedMs });
-    } else if (decision.allowed) known.denied.doubt(known.suffix, key);
-  }
-}
 
 /** Charges one limit. It is its own check, because an object for each request would cost more than its fields. */
 export class Consume extends Step<Decision, Decision | DecisionReply> {
@@ -199,9 +85,9 @@ interface EqualConsumes {
 
 /**
  * Finds the equal consumes of a batch. Those with another step between them stay apart, so that the order holds.
- * @returns the limit, if all steps consume units of different keys under one limit whose states can be read ahead.
+ * @returns the length of the last part of all keys, if the steps consume units of different keys under one limit: their states can be read ahead.
  */
-export function joinEquals(steps: readonly Step[]): KnownLimit | undefined {
+export function joinEquals(steps: readonly Step[]): number | undefined {
   // Made when two steps need it: it takes longer than the rest of a lone decision.
   let latest: Map<string, Consume> | undefined;
   let common = steps[0] instanceof Consume ? steps[0].known : undefined;
@@ -228,7 +114,7 @@ export function joinEquals(steps: readonly Step[]): KnownLimit | undefined {
     first.equals.count++;
     step.equals = first.equals;
   }
-  return common;
+  return common?.lean?.kindSize;
 }
 
 /** Charges all limits of a request in one slot, or none. They are charged if they all pass. */
@@ -309,75 +195,68 @@ export class Inspect extends ReadKey<Inspection, { readonly state: Cells; readon
   }
 }
 
+/** Changes a charge. With a receipt, it does so only if that is valid, and marks it. */
+abstract class ChangeCharge<T> extends Step<T> {
+  protected readonly known: KnownLimit;
+  protected readonly charge: Charge;
+
+  constructor(known: KnownLimit, redisKey: string, charge: Charge, timeoutMs: number) {
+    super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
+    this.known = known;
+    this.charge = charge;
+  }
+
+  /** @param letters in lua/batch.lua: without a receipt, and with one. */
+  protected writeChange(batch: GeneralBatch, letters: "sr" | "nm", args: readonly number[]): void {
+    const { receipt } = this.charge;
+    batch.keys.push(this.redisKey);
+    if (receipt !== undefined) batch.keys.push(markOf(this.redisKey, receipt.id));
+    batch.args.push(letters[receipt === undefined ? 0 : 1] as string, batch.policy(this.known.policy), ...args.map(String));
+    if (receipt !== undefined) batch.args.push(String(receipt.untilMs));
+  }
+}
+
 /** Settles a charge to its real cost. Returns the units charged in addition; negative if refunded. */
-export class Settle extends Step<number> {
-  readonly #known: KnownLimit;
-  readonly #charge: Charge;
+export class Settle extends ChangeCharge<number> {
   readonly #cost: number;
 
   constructor(known: KnownLimit, redisKey: string, charge: Charge, cost: number, timeoutMs: number) {
-    super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
-    this.#known = known;
-    this.#charge = charge;
+    super(known, redisKey, charge, timeoutMs);
     this.#cost = cost;
   }
 
   /** Held units come back at any moment, so their rejections are not cached. */
   override get mayFree(): boolean {
-    return this.#cost < this.#charge.cost && this.#known.limit.policy.holdMs === undefined;
+    return this.#cost < this.charge.cost && this.known.limit.policy.holdMs === undefined;
   }
 
   write(batch: GeneralBatch): void {
-    const { cost, atMs, heldUntilMs, state = 0, receipt } = this.#charge;
-    const isHeld = heldUntilMs !== undefined;
-    const change = [batch.policy(this.#known.policy), isHeld ? -cost : cost, heldUntilMs ?? atMs, state, this.#cost].map(String);
-    batch.keys.push(this.redisKey);
-    if (receipt === undefined) {
-      batch.args.push("s", ...change);
-      return;
-    }
-    batch.keys.push(markOf(this.redisKey, receipt.id));
-    batch.args.push("r", ...change, String(receipt.untilMs));
+    const { cost, atMs, heldUntilMs, state = 0 } = this.charge;
+    this.writeChange(batch, "sr", [heldUntilMs === undefined ? cost : -cost, heldUntilMs ?? atMs, state, this.#cost]);
   }
 
   protected readAnswer(reply: Reply): number {
     const change = reply.number("the change of a charge", -largest, largest);
     const units = change / reply.number("the parts of a unit", 1, largest);
-    const reserved = this.#charge.cost;
+    const { cost: reserved, heldUntilMs } = this.charge;
     // Held units that have come back meanwhile are charged in full.
-    const most = this.#charge.heldUntilMs === undefined ? this.#cost - reserved : this.#cost;
+    const most = heldUntilMs === undefined ? this.#cost - reserved : this.#cost;
     if (!(units >= -reserved && units <= Math.max(most, 0))) reply.wrong("the change of a charge", change);
     return units;
   }
 }
 
 /** Renews the slots of a charge. Undefined if its receipt was redeemed or has expired. */
-export class Renew extends Step<Decision | undefined> {
-  readonly #known: KnownLimit;
-  readonly #charge: Charge;
-
-  constructor(known: KnownLimit, redisKey: string, charge: Charge, timeoutMs: number) {
-    super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
-    this.#known = known;
-    this.#charge = charge;
-  }
-
+export class Renew extends ChangeCharge<Decision | undefined> {
   write(batch: GeneralBatch): void {
-    const { cost, atMs, state = 0, receipt } = this.#charge;
-    const renewal = [batch.policy(this.#known.policy), cost, atMs, state].map(String);
-    batch.keys.push(this.redisKey);
-    if (receipt === undefined) {
-      batch.args.push("n", ...renewal);
-      return;
-    }
-    batch.keys.push(markOf(this.redisKey, receipt.id));
-    batch.args.push("m", ...renewal, String(receipt.untilMs));
+    const { cost, atMs, state = 0 } = this.charge;
+    this.writeChange(batch, "nm", [cost, atMs, state]);
   }
 
   protected readAnswer(reply: Reply): Decision | undefined {
-    const isMarked = this.#charge.receipt !== undefined;
-    if (isMarked && reply.turn("whether a receipt is valid", 0, 1) === 0) return undefined;
-    return reply.decision(this.#known, this.#charge.cost, false, this.firstKey).decision;
+    const { cost, receipt } = this.charge;
+    if (receipt !== undefined && reply.turn("whether a receipt is valid", 0, 1) === 0) return undefined;
+    return reply.decision(this.known, cost, false, this.firstKey).decision;
   }
 }
 

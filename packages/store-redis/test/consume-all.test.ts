@@ -5,7 +5,7 @@ import type { CommandQueues } from "../src/command-queues.js";
 import { consumeAll } from "../src/consume-all.js";
 import type { KeyedCheck } from "../src/limits.js";
 import { KnownLimits } from "../src/limits.js";
-import type { Step } from "../src/steps.js";
+import type { Step } from "../src/step.js";
 
 const limit = createLimit("api", fixedWindow({ limit: 10, window: "1m" }));
 const known = new KnownLimits(undefined).get(limit);

@@ -2,7 +2,7 @@ import type { Decision } from "@floodgate/core";
 import type { GeneralBatch } from "../batch.js";
 import type { KeyedCheck } from "../limits.js";
 import type { Reply } from "../reply.js";
-import { Step } from "../steps.js";
+import { Step } from "../step.js";
 import { leastUnits } from "./key-lease.js";
 
 /** What Redis answered to a lease step. */

@@ -1,0 +1,117 @@
+import { latestMs, unblockedMs, type Waiter } from "@floodgate/core/store";
+import type { GeneralBatch } from "./batch.js";
+import { queueTimeout, stepFault, timeout } from "./faults.js";
+import type { LeanRequest } from "./lean.js";
+import type { CachedKey } from "./limits.js";
+import { type DecisionReply, explains, type Reply } from "./reply.js";
+
+/** The queue that a step waits in. */
+export interface Queue {
+  /** When the server last answered, by this process's monotonic clock. */
+  readonly answeredMs: number;
+}
+
+/**
+ * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
+ * all answers of the batch were read and are valid.
+ */
+export abstract class Step<T = unknown, Answer = T> implements Waiter {
+  readonly redisKey: string;
+  /** The number of its keys. */
+  readonly checks: number;
+  readonly answer: Promise<T>;
+  /** By this process's monotonic clock. */
+  readonly askedMs: number = performance.now();
+  /** By the same clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
+  readonly dueMs: number;
+  readonly latestMs: number;
+  /** By the running clock, which stops while the event loop is blocked. */
+  deadlineMs: number;
+  /** The index of its first key in the batch, from 1. */
+  firstKey = 0;
+  place = -1;
+  settled = false;
+  /** The queue that it waits in; undefined after it was sent. */
+  queue: Queue | undefined;
+  readonly #timeoutMs: number;
+  #resolve!: (value: T) => void;
+  #reject!: (error: unknown) => void;
+  #read: unknown;
+  /** The problem of this step, if only this step failed. */
+  problem: string | undefined;
+
+  constructor(redisKey: string, timeoutMs: number, checks = 1) {
+    this.redisKey = redisKey;
+    this.checks = checks;
+    this.#timeoutMs = timeoutMs;
+    this.dueMs = this.askedMs + timeoutMs;
+    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
+    this.latestMs = latestMs(timeoutMs, this.askedMs);
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** How it is sent alone, if a script of its own decides it. */
+  get lean(): LeanRequest | undefined {
+    return undefined;
+  }
+
+  /** Whether a rejection may end early because of it. Then other processes must hear of it: see changes.ts. */
+  get mayFree(): boolean {
+    return false;
+  }
+
+  /** Writes its keys and arguments to the batch. */
+  abstract write(batch: GeneralBatch): void;
+
+  /** Reads its answer, and changes nothing. @throws MalformedReply */
+  protected abstract readAnswer(reply: Reply): Answer;
+
+  /** Turns what was read into the result, and updates the deny cache. */
+  protected accept(answer: Answer, _reply: Reply): T {
+    return answer as unknown as T;
+  }
+
+  /** @throws MalformedReply */
+  read(reply: Reply): void {
+    this.problem = reply.fault();
+    if (this.problem !== undefined) return;
+    this.#read = this.readAnswer(reply);
+    this.problem = reply.takeWrong();
+  }
+
+  /** Settles the promise with what was read, unless it has timed out. */
+  settle(reply: Reply): void {
+    if (this.settled) return;
+    if (this.problem !== undefined) {
+      this.fail(stepFault(this.problem, this.redisKey));
+      return;
+    }
+    this.#resolve(this.accept(this.#read as Answer, reply));
+    this.settled = true;
+  }
+
+  fail(error: unknown): void {
+    this.settled = true;
+    this.#reject(error);
+  }
+
+  expire(): void {
+    const others = this.queue !== undefined && this.queue.answeredMs > this.askedMs;
+    this.fail(others ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
+  }
+
+  /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
+  protected remember({ known, key }: CachedKey, { unblocked, blocked, state }: DecisionReply, reply: Reply): void {
+    const decision = unblocked;
+    if (known.denied === undefined) return;
+    if (state !== undefined) {
+      if (!explains(state, decision, known.limit, reply.nowMs)) return;
+      const spare = decision.limit - decision.cost;
+      const { nowMs: atMs, sentMs, receivedMs } = reply;
+      known.denied.add(known, key, { cells: state, spare, blocked, atMs, sentMs, receivedMs });
+    } else if (decision.allowed) known.denied.doubt(known.suffix, key);
+  }
+}
