@@ -11,7 +11,7 @@ import { firstValueFrom } from "rxjs";
 import { io } from "socket.io-client";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { FloodgateGuard, FloodgateModule, type FloodgateModuleOptions, fixedWindow, RateLimit } from "../src/index.js";
+import { concurrency, FloodgateGuard, FloodgateModule, type FloodgateModuleOptions, fixedWindow, RateLimit } from "../src/index.js";
 import { serving } from "./serving.js";
 
 const policy = fixedWindow({ limit: 2, window: "365d" });
@@ -57,6 +57,27 @@ describe("a gateway", () => {
           { event: "shouted", data: "A" },
           { event: "exception", data: rejected },
         ]);
+      },
+      { prepare },
+    );
+  });
+
+  it("gets the slot of a message back after `hold`, because nobody tells when its handler is done", async () => {
+    const metadata = { imports: [limited({ policy: concurrency({ limit: 1, hold: "250ms" }) })], providers: [guard, Chat] };
+    const prepare = (app: INestApplication): void => void app.useWebSocketAdapter(new WsAdapter(app));
+    await serving(
+      metadata,
+      async ({ url }) => {
+        const client = new WebSocket(url.replace("http", "ws"));
+        await once(client, "open");
+        const ask = async (): Promise<unknown> => {
+          client.send(JSON.stringify({ event: "say", data: "a" }));
+          const [message] = await once(client, "message");
+          return JSON.parse(String(message)).event;
+        };
+        expect(await ask()).toBe("said");
+        await expect.poll(ask).toBe("said");
+        client.close();
       },
       { prepare },
     );

@@ -1,4 +1,5 @@
 import type { Decision } from "../decide/decision.js";
+import { leaveSlots } from "../limits/slots.js";
 import { foreignRequest } from "../requests/foreign-request.js";
 import { decisionOf } from "../requests/request-context.js";
 import type { Header } from "../responses/headers.js";
@@ -169,19 +170,21 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
 
 /**
  * Lets a request pass at its turn, unless its client disconnects before. Refunds or settles it when its response is over.
- * @param response undefined if the request has none, such as a message. Nobody knows then when it is over.
+ * @param response undefined if the request has none, such as a message. Nobody knows then when it is over, and slots of `concurrency` come
+ * back after their `hold`.
  * @param pass lets it pass.
  * @param leave what to do if the client disconnects before. Without it, the promise of a held request then never settles.
  * @returns what `pass` or `leave` returns; a promise of it if the request is held.
  */
 export function passInTurn<T>(
   response: NodeResponse | undefined,
-  { delayMs, afterResponse }: Outcome,
+  { delayMs, decisions, afterResponse }: Outcome,
   waiting: HeldRequests,
   pass: () => T,
   leave?: () => T,
 ): T | Promise<Awaited<T>> {
-  if (afterResponse !== undefined && response !== undefined) whenEnded(response, afterResponse);
+  if (response === undefined) leaveSlots(decisions);
+  else if (afterResponse !== undefined) whenEnded(response, afterResponse);
   if (delayMs === 0) return pass();
   return new Promise((resolve) => {
     const settle = resolve as (answer: T) => void;
