@@ -7,7 +7,20 @@ const policy = fixedWindow({ limit: 1000, window: "1m" });
 
 /** Request targets, some of which a router maps to `/posts`. */
 const spellings = [
-  ...["/posts", "/POSTS", "/posts/", "/posts//", "//posts", "/posts?x", "/posts?/y", "/posts#x", "/posts/#x", "/posts;a=b", "/posts%2F"],
+  ...[
+    "/posts",
+    "/POSTS",
+    "/posts/",
+    "/posts//",
+    "//posts",
+    "/posts?x",
+    "/posts?/y",
+    "/posts#x",
+    "/posts/#x",
+    "*posts",
+    "/posts;a=b",
+    "/posts%2F",
+  ],
   ...[
     "/p%6Fsts",
     "/%70osts",
@@ -36,7 +49,7 @@ function targetsOf(path: string): string[] {
   const head = path.slice(0, path.lastIndexOf("/"));
   return [
     ...[path, `${path}#`, `${path}\xa0`, `${path}?x#`, `${path}/`, path.toUpperCase()],
-    ...[`http://h${path}`, `http://h${head}\\${tail.slice(1)}`, `http://h'${path}`, `//a@b${path}#`],
+    ...[`*${path.slice(1)}`, `http://h${path}`, `http://h${head}\\${tail.slice(1)}`, `http://h'${path}`, `//a@b${path}#`],
     ...[`${head}//a@b${tail}#`, `${head}'${tail}#`, `${head}'/1${tail}#`, `${head}\\${tail.slice(1)}#`, `${head}''/12${tail}#`],
   ];
 }

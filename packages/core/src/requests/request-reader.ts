@@ -115,15 +115,16 @@ export function parsedPath(base: string, path: string, target: string, sentTarge
 /** A target with one of these is left to `url.parse`. */
 const parsedAnew = /[\t\n\f\r #\xa0\ufeff]/;
 
-/** The path of a request target, as written. */
+/** The path of a request target, as written. Fastify's router never looks at its first character, so `*login` is `/login` there. */
 export function sentPath(target: string): string {
-  return /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(target)?.[1] || "/";
+  const path = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(target)?.[1];
+  return path?.startsWith("/") ? path : `/${path?.slice(1) ?? ""}`;
 }
 
 /** The first segments, on which all routers agree; undefined if they agree on the whole path. */
 function certainStart(target: string): string | undefined {
   let from = 0;
-  if (target.startsWith("/")) {
+  if (/^[/*]/.test(target)) {
     if (!parsedAnew.test(target)) return undefined;
   } else {
     const host = /^[a-z][a-z\d+.-]*:\/\/[\w.:@[\]-]*(?=[/?#]|$)/i.exec(target);
