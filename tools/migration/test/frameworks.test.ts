@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import type { AddressInfo } from "node:net";
 import fastifyExpress from "@fastify/express";
 import middie from "@fastify/middie";
 import * as onExpress from "@floodgate/express";
@@ -129,6 +132,20 @@ describe("Fastify with @fastify/express", () => {
     if (trust !== undefined) (app as Any).express.set("trust proxy", trust);
     expect(await viaFastify(app, codes)).toEqual([200, 200, 429, 429, 429, "FLOODGATE_MISSING_PROXY_SETTING"]);
   });
+});
+
+it("with @fastify/express, a `*` in place of the slash evades no rule, because Fastify serves it", async () => {
+  const rules = [{ name: "login", policy: onExpress.fixedWindow({ limit: 9, window: "1d" }), match: { path: "/login" } }];
+  const app = Fastify();
+  await app.register(fastifyExpress);
+  (app as Any).use(onExpress.rateLimit({ rules }));
+  app.get("/login", async () => "Hello");
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const asked = request({ host: "127.0.0.1", port, path: "*login", agent: false }).end();
+  const [{ statusCode, headers }] = await once(asked, "response");
+  expect([statusCode, headers["ratelimit"]]).toEqual([200, expect.stringContaining('"login"')]);
+  await app.close();
 });
 
 it("with @fastify/middie, requests are Node's, and the error says what to use", async () => {
