@@ -168,8 +168,9 @@ class SharedStore implements RedisStore {
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    const known = this.#limits.get(limit);
-    return this.scope.forgetState(known.suffix, key, () => this.#queues.ask(new Reset(this.#keyed(known, key, 1).redisKey, timeoutMs)));
+    const { redisKey } = this.#keyed(this.#limits.get(limit), key, 1);
+    // It lifts a ban too, which holds for all limits of the name.
+    return this.scope.forgetName(limit.name, key, () => this.#queues.ask(new Reset(redisKey, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {

@@ -68,19 +68,13 @@ export class Scope {
     return this.#parts.map(({ parts }) => parts.leases.release(suffix, key)).includes(true);
   }
 
-  /** Ends the leases and the cached rejections of a key under all limits that share its count. @param change what changes that count. */
-  forgetState<T>(suffix: string, key: string, change: () => Promise<T>): Promise<T> {
-    for (const { parts } of this.#parts) parts.leases.forgetState(suffix, key);
-    return this.forgetDenied(suffix, key, change());
-  }
-
   /** Ends the cached rejections of a key under all limits that share its count. */
   forgetDenied<T>(suffix: string, key: string, done: Promise<T>): Promise<T> {
     for (const { parts } of this.#parts) parts.limits.denied?.forget(suffix, key, done);
     return done;
   }
 
-  /** Ends the leases and the cached rejections of a key under all limits of a name. @param change blocks it, or lifts its block. */
+  /** Ends the leases and the cached rejections of a key under all limits of a name. @param change resets or blocks it, or lifts its block. */
   forgetName<T>(name: string, key: string, change: () => Promise<T>): Promise<T> {
     for (const { parts } of this.#parts) parts.leases.forgetName(name, key);
     const done = change();

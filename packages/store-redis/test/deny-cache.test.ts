@@ -92,6 +92,16 @@ describe("a blocked key", () => {
       expect((await consume(store, limit)).allowed).toBe(true);
     }
   });
+
+  it.each(["reset", "unblock"] as const)("passes again at once under all policies of the name, where a %s lifts its ban", async (lift) => {
+    const store = one();
+    const limit = limitOf(yearly(10));
+    const plans = [limit, ...cached.map((policy) => createLimit(limit.name, policy))];
+    await store.block(limit.name, "k", 3_600_000, "ban", patienceMs);
+    for (const plan of plans) expect((await consume(store, plan)).allowed).toBe(false);
+    await (lift === "reset" ? store.reset(limit, "k", patienceMs) : store.unblock(limit.name, "k", patienceMs));
+    for (const plan of plans) expect((await consume(store, plan)).allowed).toBe(true);
+  });
 });
 
 describe("a rejected key", () => {

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow, type Limiter, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { variants } from "./algorithms.js";
 import { type Suite, startMs, type World } from "./world.js";
 
@@ -165,13 +166,16 @@ export function blockCases(suite: Suite): void {
     assert.deepEqual(await ban(world, limiter, "k", hourMs), { begun: true, leftMs: hourMs });
   });
 
-  suite.it("bans are lifted by a reset and by unblock", async (world) => {
+  suite.it("bans are lifted by a reset and by unblock, for all policies of a name", async (world) => {
     const limiter = world.limiter(policy);
+    const plan = createLimit(limiter.name, tokenBucket({ capacity: 9, refill: 1, every: "1s" }));
     for (const lift of [() => limiter.reset("k"), () => limiter.unblock("k")]) {
       await ban(world, limiter, "k", hourMs);
       await assertDecision(limiter.peek("k"), turnedAway(hourMs));
+      await assertDecision(world.store.consume(plan, "k", 1), { ...turnedAway(hourMs), limit: 9 });
       await lift();
       await assertDecision(limiter.peek("k"), { allowed: true });
+      await assertDecision(world.store.consume(plan, "k", 1), { allowed: true });
     }
   });
 

@@ -151,19 +151,10 @@ export class Leases {
     this.#drop(table, key, lease);
   }
 
-  /** Ends the leases of a key under all limits that share its count. */
-  forgetState(suffix: string, key: string): void {
-    this.#forget(({ known }) => known.suffix === suffix, key);
-  }
-
   /** Ends the leases of a key under all limits of a name. */
   forgetName(name: string, key: string): void {
-    this.#forget(({ known }) => known.limit.name === name, key);
-  }
-
-  #forget(fits: (table: LeaseTable) => boolean, key: string): void {
     for (const table of this.#holding) {
-      const lease = fits(table) ? table.held.get(key) : undefined;
+      const lease = table.known.limit.name === name ? table.held.get(key) : undefined;
       if (lease !== undefined) this.#release(table, key, lease, lease.end());
     }
   }
