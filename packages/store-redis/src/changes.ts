@@ -1,5 +1,6 @@
 import type { Clock } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
+import { longestMs } from "./deny-cache.js";
 
 /** A process announces its changes at most this often. An announcement covers the changes that follow it within this time. */
 const announceMs = 1000;
@@ -11,7 +12,7 @@ const minAgeMs = 1000;
 /**
  * Returns three times in microseconds: the server's, that of the last announcement before this run, and that of the last one after it.
  * A read makes an announcement if there is none: then a server that has lost its data is noticed. ARGV[1] is "1" to announce, which is only
- * done if somebody has read before.
+ * done if somebody has read before. A full server takes no SET, but the readers notice a missing key too.
  */
 const source = `local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
@@ -19,7 +20,7 @@ local before = redis.call('GET', KEYS[1])
 local after = before or now
 if (ARGV[1] == '1') == (before ~= false) then
 after = now
-redis.call('SET', KEYS[1], now, 'PX', 86400000)
+if redis.pcall('SET', KEYS[1], now, 'PX', 86400000).err then redis.call('DEL', KEYS[1]) end
 end
 return { now, before or '', after }`;
 
@@ -44,6 +45,8 @@ export class Changes {
   #roundTripMs = 0;
   #askedMs = Number.NEGATIVE_INFINITY;
   #announcedMs = Number.NEGATIVE_INFINITY;
+  /** Repeats an announcement that failed. */
+  #timer: NodeJS.Timeout | undefined;
 
   /** @param maxAgeMs within which changes of other processes must be noticed; 0 if this process caches no rejections. */
   constructor(client: RedisClient, key: string, clock: Clock | undefined, maxAgeMs: number) {
@@ -76,13 +79,19 @@ export class Changes {
     process.nextTick(() => this.#ask("").catch(() => undefined));
   }
 
-  /** Announces a change. It is sent at once, so that Redis has it before a change that is sent after it. */
-  announce(): void {
+  /**
+   * Announces a change. It is sent at once, so that Redis has it before a change that is sent after it. If that fails, it is repeated until
+   * no rejection is cached any more that is older than the change.
+   */
+  announce(untilMs: number = performance.now() + longestMs): void {
     const nowMs = this.#nowMs();
     if (isWithin(nowMs - this.#announcedMs, announceMs)) return;
     this.#announcedMs = nowMs;
     this.#ask("1").catch(() => {
       this.#announcedMs = Number.NEGATIVE_INFINITY;
+      if (performance.now() >= untilMs) return;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.announce(untilMs), announceMs).unref();
     });
   }
 
@@ -98,7 +107,7 @@ export class Changes {
     const aheadMs = Number(serverUs) / 1000 - steadyMs;
     // Another server, a clock that was set, or a machine that was suspended: the times of states do not hold any more.
     const isSteady = Math.abs(aheadMs - this.#aheadMs) <= Math.max(roundTripMs, this.#roundTripMs) + 1;
-    if (before !== this.#last || !isSteady) this.#sinceMs = this.#nowMs();
+    if (before === "" || before !== this.#last || !isSteady) this.#sinceMs = this.#nowMs();
     this.#last = after;
     this.#untilMs = sentMs;
     this.#aheadMs = aheadMs;

@@ -202,6 +202,45 @@ describe.each([
   });
 });
 
+describe("a rejection is repeated without Redis until another process's reset", () => {
+  const noticed = async (reset: (there: Process, limit: Limit) => Promise<unknown>): Promise<void> => {
+    const [here, there] = [await listening(), new Process()];
+    const limit = limitOf(yearly(1));
+    for (let i = 0; i < 2; i++) await here.consume(limit, "k");
+    await expectCached(here, limit, "k", 3000);
+    await reset(there, limit);
+    const { ms, decision } = await askedAfterMs(here, limit, "k");
+    expect(ms).toBeLessThanOrEqual(maxAgeMs + 100);
+    expect(decision.allowed).toBe(true);
+  };
+
+  it("on a server that is full, and takes no other writes", async () => {
+    await noticed(async (there, limit) => {
+      await server.command("CONFIG", "SET", "maxmemory", "1");
+      try {
+        await there.store.reset(limit, "k", patienceMs);
+        await there.answered();
+      } finally {
+        await server.command("CONFIG", "SET", "maxmemory", "0");
+      }
+    });
+  });
+
+  it("whose announcement failed and is repeated, although the process changes nothing else", async () => {
+    await noticed(async (there, limit) => {
+      const evaluate = there.client.eval;
+      there.client.eval = (async () => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        there.client.eval = evaluate;
+        throw new Error("the server of the announcement is down");
+      }) as never;
+      await there.store.reset(limit, "k", patienceMs);
+      await vi.waitFor(() => expect(there.sent).toBe(1), { timeout: 20_000 });
+      await there.answered();
+    });
+  });
+});
+
 it("A refund across the slots of a Cluster is announced", async () => {
   const [here, there] = [await listening(true), new Process(true)];
   const [limit, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
