@@ -54,8 +54,8 @@ function listenerFailed(error: unknown): void {
 const observers = new Set<{ readonly listener: EventListener }>();
 /** The listeners of these calls, once each. */
 let observing: ReadonlySet<EventListener> = new Set();
-/** Tells all observers. Undefined while nobody observes: a decision checks nothing else. */
-let tellObservers: EventListener | undefined;
+/** `tell` tells all observers. Undefined while nobody observes: a decision checks nothing else. */
+export const observation: { tell: EventListener | undefined } = { tell: undefined };
 /** The functions that tell one listener and all observers. Made once for each listener. */
 const joined = new WeakMap<EventListener, EventListener>();
 
@@ -89,7 +89,7 @@ function updateObservers(): void {
   const tellEach = (event: FloodgateEvent): void => {
     for (const listener of all) listener(event);
   };
-  tellObservers = all.size > 1 ? tellEach : first;
+  observation.tell = all.size > 1 ? tellEach : first;
 }
 
 /**
@@ -98,13 +98,13 @@ function updateObservers(): void {
  * @param onEvent a wrapper of `listenerOf`.
  */
 export function activeListener(onEvent?: EventListener): EventListener | undefined {
-  if (tellObservers === undefined || onEvent === undefined) return onEvent ?? tellObservers;
+  if (observation.tell === undefined || onEvent === undefined) return onEvent ?? observation.tell;
   let both = joined.get(onEvent);
   if (both === undefined) {
     both = (event) => {
       // A listener that is an observer too hears it once.
       if (!observing.has(onEvent)) onEvent(event);
-      tellObservers?.(event);
+      observation.tell?.(event);
     };
     joined.set(onEvent, both);
   }

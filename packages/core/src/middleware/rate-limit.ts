@@ -1,14 +1,14 @@
 import type { CombinedDecision } from "../decide/decision.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, emitNotCounted, emitRequest, timeOfAsking } from "../events/decision-events.js";
-import { activeListener } from "../events/listeners.js";
+import { observation } from "../events/listeners.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
 import { ambiguous, left, type Outcome, type Shown, unlimited, withHeader } from "../responses/outcome.js";
 import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
-import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
-import { FloodgateError, reasonOf, throwFault } from "../support/errors.js";
+import { type Asked, type CompiledRule, type RuleCheck, shadowFault } from "../rules/compiled-rule.js";
+import { FloodgateError, throwFault } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, type Promised } from "../support/promises.js";
 import { RateLimitSetup } from "./rate-limit-setup.js";
@@ -105,7 +105,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     }
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.observer?.counts(context, checks);
-    if (activeListener(this.client.onEvent) !== undefined && this.settings.reader.decisionEvents !== false)
+    if ((this.client.onEvent ?? observation.tell) !== undefined && this.settings.reader.decisionEvents !== false)
       context.storeAskedMs = timeOfAsking(version.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
@@ -139,8 +139,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
       const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
       return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
     }
-    const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
-    this.warn("FLOODGATE_SHADOW_RULE_FAILS", message);
+    this.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault("All rules are", fault));
     return unlimited;
   }
 }

@@ -108,7 +108,7 @@ function countRejections(
     const decision = whole.all[i] as Decision;
     const { ban } = check.rule;
     // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
-    if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || decision.blocked !== undefined) continue;
+    if (ban === undefined || decision.allowed || decision.degraded || decision.blocked !== undefined || isZero(check.limit)) continue;
     counted ??= [...whole.all];
     counted[i] = countRejection(check, ban, decision, client, deadlineMs);
   }

@@ -263,8 +263,7 @@ export class CompiledRule<Req> implements LimitDefinition {
   }
 
   #shadowFault(error: unknown): NotCounted {
-    const message = `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
-    this.#context.warn("FLOODGATE_SHADOW_RULE_FAILS", message, this.name);
+    this.#context.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault(`${shown(this.name)} is`, error), this.name);
     return "shadow-fault";
   }
 
@@ -336,4 +335,9 @@ export class CompiledRule<Req> implements LimitDefinition {
       `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy and \`plans\`: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
+}
+
+/** Why a request passed that rules in shadow mode failed to count. */
+export function shadowFault(rules: string, error: unknown): string {
+  return `${rules} in shadow mode (mode: "shadow"), so a request passed that could not be counted. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
 }

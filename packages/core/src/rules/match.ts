@@ -1,7 +1,7 @@
-import type { Readings } from "../requests/path.js";
-import { atPath, invalidOption, shown } from "../support/errors.js";
+import { anySegments, folded, type Readings } from "../requests/path.js";
+import { atPath, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions, didYouMean, isHeaderName } from "../support/options.js";
-import { compilePath, type PathPattern, PathTrie } from "./path-pattern.js";
+import { oneSegment, type PathPattern, PathTrie, type Segment } from "./match-index.js";
 
 /** The requests that a rule counts. All given parts must match. */
 export interface Match {
@@ -99,6 +99,40 @@ function each<T>(where: string, option: string, value: unknown, compile: (value:
     option,
   ]);
 }
+
+/** @throws FloodgateError if the path is invalid, or can never match. */
+function compilePath(where: string, path: unknown): PathPattern {
+  if (typeof path !== "string" || !path.startsWith("/")) {
+    throw wrongOption(where, "match.path", 'a path that begins with "/"', path, 'path: "/posts/:id"', []);
+  }
+  // A `?` at the end of a segment is a router pattern, not the start of a query.
+  const query = /#|\?(?!\/|$)/.exec(path);
+  if (query !== null) {
+    throw invalidOption(
+      `${where}: \`match.path\` is matched without the query, so ${shown(path)} can never match. Write path: ${shown(path.slice(0, query.index))}.`,
+    );
+  }
+  const segments = path
+    .split("/")
+    .filter((segment) => segment !== "")
+    .map((segment): Segment => {
+      if (segment === "*") return anySegments;
+      if (/^:[A-Za-z_$][\w$]*$/.test(segment)) return oneSegment;
+      const [sign] = routerSigns.exec(segment) ?? [];
+      if (sign === undefined) return folded(segment);
+      const character = sign.startsWith(":") ? ":" : sign;
+      throw invalidOption(
+        `${where}: in \`match.path\` a segment is text, a \`:name\` or a \`*\` alone, but ${shown(segment)} in ${shown(path)} has a ${shown(character)}, which routers read as a pattern. Write a whole segment as ":id", any number of segments as "*", or several paths: path: ["/a", "/b"]. The character itself is written %${character.charCodeAt(0).toString(16).toUpperCase()}.`,
+      );
+    });
+  return { text: path, segments };
+}
+
+/**
+ * The pattern syntax of the routers of Express, Koa and Hono. Taken literally, it would never match. Other characters (`-`, `.`, `~`, `'`,
+ * `$`, `!`) are text.
+ */
+const routerSigns = /^:|:\w|[*?+(){}[\]\\]/;
 
 /** The methods that Node's HTTP server accepts. A rule for another method would never match. */
 const knownMethods = (

@@ -1,5 +1,4 @@
 import { FloodgateError, shown } from "./errors.js";
-import { durationCode } from "./foreign-options.js";
 
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
 export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
@@ -7,11 +6,19 @@ export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
 /** A duration: a string such as `"15m"`, or a number of milliseconds that is a multiple of 1000. Other numbers are rejected. */
 export type Duration = number | DurationText;
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** From the largest on, with the spellings of people. Weeks come last: they are read, and never written. */
+const unitsMs: readonly (readonly [unit: string, ms: number, written: RegExp])[] = [
+  ["d", 86_400_000, /^d(ays?)?$/],
+  ["h", 3_600_000, /^h(rs?|ours?)?$/],
+  ["m", 60_000, /^m(ins?|inutes?)?$/],
+  ["s", 1000, /^s(ecs?|econds?)?$/],
+  ["ms", 1, /^(ms|milliseconds?)?$/],
+  ["w", 604_800_000, /^w(eeks?)?$/],
+];
 
 /** Longer than any real use, and short enough that a time plus two durations stays exact. */
 export const maxDurationMs: number = 2 ** 50;
-const maxDays = Math.floor(maxDurationMs / unitMs.d);
+const maxDays = Math.floor(maxDurationMs / 86_400_000);
 
 /**
  * Converts a duration to milliseconds. Use it for durations from variables or files, which TypeScript cannot check. A number must be a
@@ -53,19 +60,29 @@ export function durationText(ms: number): DurationText {
 }
 
 function parseText(text: string): number | undefined {
-  const match = /^(\d+)(ms|s|m|h|d)$/.exec(text);
-  if (match === null) return undefined;
-  return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
+  const [, count, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const ms = unitsMs.find(([name]) => name === unit)?.[1];
+  return ms && Number(count) * ms;
 }
 
 /** Formats milliseconds exactly: `1m 30s`. */
 export function formatDuration(ms: number): string {
   const parts: string[] = [];
   let rest = ms;
-  for (const [unit, lengthMs] of Object.entries(unitMs).reverse()) {
+  for (const [unit, lengthMs] of unitsMs) {
     const count = Math.floor(rest / lengthMs);
     if (count > 0) parts.push(`${count}${unit}`);
     rest -= count * lengthMs;
   }
   return parts.length === 0 ? "0ms" : parts.join(" ");
+}
+
+/** A number of these units, or a text such as `"1 hour"` or `"2w"`, as one of our durations; `usual` if it cannot be read. */
+export function durationCode(value: unknown, unitMs: number, usual: string): string {
+  const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{1,12})\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
+  const read = unitsMs.find(([, , pattern]) => pattern.test(unit.toLowerCase()));
+  const ms = typeof value === "number" ? value * unitMs : Number(count) * (read?.[1] ?? Number.NaN);
+  if (!Number.isSafeInteger(ms) || ms < 1) return usual;
+  const [name, length] = unitsMs.find(([, length]) => ms % length === 0) as (typeof unitsMs)[number];
+  return `"${ms / length}${name}"`;
 }

@@ -1,3 +1,4 @@
+import { durationCode } from "./duration.js";
 import { shown } from "./errors.js";
 
 type Given = Readonly<Record<string, unknown>>;
@@ -137,23 +138,4 @@ function optionCode(ours: string, value: unknown, unitMs: number): string {
 /** The line that imports a function: advice for errors. */
 export function importOf(name: string, module: string): string {
   return `import { ${name} } from ${shown(module)}`;
-}
-
-const unitsMs: readonly (readonly [unit: string, ms: number, written: RegExp])[] = [
-  ["d", 86_400_000, /^d(ays?)?$/],
-  ["h", 3_600_000, /^h(rs?|ours?)?$/],
-  ["m", 60_000, /^m(ins?|inutes?)?$/],
-  ["s", 1000, /^s(ecs?|econds?)?$/],
-  ["ms", 1, /^(ms|milliseconds?)?$/],
-  ["w", 604_800_000, /^w(eeks?)?$/],
-];
-
-/** A number of these units, or a text such as `"1 hour"` or `"2w"`, as one of our durations; `usual` if it cannot be read. */
-export function durationCode(value: unknown, unitMs: number, usual: string): string {
-  const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{1,12})\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
-  const read = unitsMs.find(([, , pattern]) => pattern.test(unit.toLowerCase()));
-  const ms = typeof value === "number" ? value * unitMs : Number(count) * (read?.[1] ?? Number.NaN);
-  if (!Number.isSafeInteger(ms) || ms < 1) return usual;
-  const [name, length] = unitsMs.find(([, length]) => ms % length === 0) as (typeof unitsMs)[number];
-  return `"${ms / length}${name}"`;
 }

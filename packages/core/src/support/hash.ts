@@ -46,28 +46,18 @@ const blockBytes = 64;
 
 /** UTF-8, but lone surrogates become three bytes (as in WTF-8), so that different strings have different bytes. */
 export function utf8(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length * 3);
-  let at = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.codePointAt(i) as number;
+  const bytes: number[] = [];
+  for (const character of text) {
+    const code = character.codePointAt(0) as number;
     if (code < 0x80) {
-      bytes[at++] = code;
+      bytes.push(code);
       continue;
     }
-    if (code < 0x800) bytes[at++] = 0xc0 | (code >> 6);
-    else {
-      if (code < 0x10000) bytes[at++] = 0xe0 | (code >> 12);
-      else {
-        bytes[at++] = 0xf0 | (code >> 18);
-        bytes[at++] = 0x80 | ((code >> 12) & 0x3f);
-        // This character has two code units.
-        i++;
-      }
-      bytes[at++] = 0x80 | ((code >> 6) & 0x3f);
-    }
-    bytes[at++] = 0x80 | (code & 0x3f);
+    const following = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    bytes.push(((0xff00 >> (following + 1)) & 0xff) | (code >> (6 * following)));
+    for (let i = following - 1; i >= 0; i--) bytes.push(0x80 | ((code >> (6 * i)) & 0x3f));
   }
-  return bytes.subarray(0, at);
+  return Uint8Array.from(bytes);
 }
 
 export function hex(bytes: Uint8Array): string {
@@ -91,19 +81,13 @@ function sha256Bytes(bytes: Uint8Array): Uint8Array {
   const state = Uint32Array.from(initial);
   const words = new Uint32Array(64);
   // Padding: a one bit, zeros, and the length in bits as the last eight bytes of the last block.
-  const blocks = Math.ceil((bytes.length + 9) / blockBytes);
-  const end = new DataView(new ArrayBuffer(2 * blockBytes));
-  const whole = Math.floor(bytes.length / blockBytes);
-  const rest = bytes.subarray(whole * blockBytes);
-  const endBytes = new Uint8Array(end.buffer);
-  endBytes.set(rest);
-  endBytes[rest.length] = 0x80;
-  const endAt = (blocks - whole) * blockBytes;
-  end.setUint32(endAt - 8, Math.floor(bytes.length / 2 ** 29));
-  end.setUint32(endAt - 4, bytes.length * 8);
-  const start = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let at = 0; at < whole * blockBytes; at += blockBytes) compress(state, words, start, at);
-  for (let at = 0; at < endAt; at += blockBytes) compress(state, words, end, at);
+  const padded = new Uint8Array(Math.ceil((bytes.length + 9) / blockBytes) * blockBytes);
+  padded.set(bytes);
+  padded[bytes.length] = 0x80;
+  const blocks = new DataView(padded.buffer);
+  blocks.setUint32(padded.length - 8, Math.floor(bytes.length / 2 ** 29));
+  blocks.setUint32(padded.length - 4, bytes.length * 8);
+  for (let at = 0; at < padded.length; at += blockBytes) compress(state, words, blocks, at);
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => {
     digest.setUint32(4 * i, word);
