@@ -117,7 +117,7 @@ export class SetupObserver<Req> {
       const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
       if (twice === undefined) continue;
       this.#comparesLeft = 0;
-      const message = `Two middlewares with the name ${shown(twice.limit.name)} and the same store count one request twice. Mount only one, or give each its own name.`;
+      const message = `Two middlewares named ${shown(twice.limit.name)} on one store count a request twice. Mount only one, or give each its own name.`;
       this.#warn("FLOODGATE_COUNTED_TWICE", message, twice.limit.name);
       return;
     }
@@ -138,7 +138,7 @@ export class SetupObserver<Req> {
     const key = decodeKey(text);
     const isAddress = (part: unknown): boolean => typeof part === "string" && part.includes(":") && isWholeIpv6(context, part);
     if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
-    const message = `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`;
+    const message = `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip, the client's network.`;
     this.#warn("FLOODGATE_KEY_PER_ADDRESS", message, name);
   }
 }
@@ -167,7 +167,7 @@ class MadePerRequest {
     this.#suspects.clear();
     warn(
       "FLOODGATE_MADE_PER_REQUEST",
-      `rateLimit is called anew for each request (limit "${name}"), and each middleware counts for itself, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,
+      `rateLimit is called for each request (limit "${name}"), and each middleware counts alone, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,
     );
   }
 
@@ -204,6 +204,6 @@ export function lookAtProxy<Req>(
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up: write clientIp: { trustedHops: 0 }.`,
+    `A request from ${remoteAddress ?? "an unknown address"} has a forwarded address, but no proxy is trusted, so the connection's address counts. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, the client made it up: write clientIp: { trustedHops: 0 }.`,
   );
 }

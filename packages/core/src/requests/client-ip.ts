@@ -39,30 +39,31 @@ const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["1
  */
 export function clientIpResolver<Req>(where: string, option: ClientIpOption<Req>, reader: AddressReader<Req>): Resolver<Req> {
   if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
+  const place = `${where}: \`clientIp\``;
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
     throw wrongOption(where, "clientIp", "an object or a function of the request", option, EXAMPLE, []);
   }
-  checkOptions(`${where}: \`clientIp\``, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
+  checkOptions(place, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
   const { trustedHops, trustedProxies, header: name } = option as Partial<Record<"trustedHops" | "trustedProxies" | "header", unknown>>;
   if (trustedHops !== undefined) {
     if (trustedProxies !== undefined || name !== undefined) {
       throw invalidOption(
-        `${where}: \`clientIp\` has both \`trustedHops\` and \`${trustedProxies === undefined ? "header" : "trustedProxies"}\`, which are two ways to say one thing. Write ${EXAMPLE}.`,
+        `${place} has both \`trustedHops\` and \`${trustedProxies === undefined ? "header" : "trustedProxies"}\`, which say the same. Write ${EXAMPLE}.`,
       );
     }
-    return byHops(hopCount(where, trustedHops), reader);
+    return byHops(hopCount(place, trustedHops), reader);
   }
   if (trustedProxies === undefined) {
     throw name === undefined
-      ? invalidOption(`${where}: \`clientIp\` says nothing of your proxies. Write ${EXAMPLE}.`)
+      ? invalidOption(`${place} says nothing of your proxies. Write ${EXAMPLE}.`)
       : invalidOption(
-          `${where}: \`clientIp\` has a \`header\` but no \`trustedProxies\`, so that anyone who reaches this server could set it. Write clientIp: { header: ${shown(name)}, trustedProxies: ["192.0.2.0/24"] } with the ranges of whoever sets it.`,
+          `${place} has a \`header\` but no \`trustedProxies\`, so that anyone who reaches this server could set it. Write clientIp: { header: ${shown(name)}, trustedProxies: ["192.0.2.0/24"] } with the ranges of whoever sets it.`,
         );
   }
-  const proxies = trustedProxiesOf(where, trustedProxies);
+  const proxies = trustedProxiesOf(place, trustedProxies);
   if (name === undefined) return behind(proxies, "x-forwarded-for", (list) => proxies.clientOf(list), reader);
   // Two values mean that somebody else set the header too, so neither counts.
-  return behind(proxies, headerName(where, name), singleAddress, reader);
+  return behind(proxies, headerName(place, name), singleAddress, reader);
 }
 
 function byHops<Req>(hops: number, { remoteAddress, header }: AddressReader<Req>): Resolver<Req> {
@@ -103,17 +104,17 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
   return good;
 }
 
-function hopCount(where: string, value: unknown): number {
-  const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
+function hopCount(place: string, value: unknown): number {
+  const hops = wholeNumber(place, "trustedHops", value, 0, 1);
   if (hops <= maxHops) return hops;
-  const example = "how many proxies of yours stand in front of this server: trustedHops: 1";
-  throw wrongOption(`${where}: \`clientIp\``, "trustedHops", `at most ${maxHops}`, hops, example, []);
+  const example = "the number of your proxies: trustedHops: 1";
+  throw wrongOption(place, "trustedHops", `at most ${maxHops}`, hops, example, []);
 }
 
-function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
-  if (Array.isArray(value) && value.length > 0) return new TrustedProxies(`${where}: \`clientIp\`: \`trustedProxies`, value);
+function trustedProxiesOf(place: string, value: unknown): TrustedProxies {
+  if (Array.isArray(value) && value.length > 0) return new TrustedProxies(`${place}: \`trustedProxies`, value);
   const example = 'trustedProxies: ["10.0.0.0/8"], or leave `clientIp` out where no proxy stands in front';
-  throw wrongOption(`${where}: \`clientIp\``, "trustedProxies", "an array of addresses and ranges", value, example, []);
+  throw wrongOption(place, "trustedProxies", "an array of addresses and ranges", value, example, []);
 }
 
 function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
@@ -122,13 +123,13 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
       if (!address.includes(",")) return address;
       throw new FloodgateError(
         "FLOODGATE_NO_CLIENT_IP",
-        `\`clientIp\` must answer one address, but answered the list ${shown(address)}, whose first entries anyone can forge. Write clientIp: { trustedHops: 1 }, which reads X-Forwarded-For from the right.`,
+        `\`clientIp\` must answer one address, but answered the list ${shown(address)}, whose start anyone can forge. Write clientIp: { trustedHops: 1 }, which reads X-Forwarded-For from the right.`,
       );
     }
     if (address === undefined || address === null) return undefined;
     throw new FloodgateError(
       "FLOODGATE_NO_CLIENT_IP",
-      `\`clientIp\` must answer an address as a text, or undefined if the request has no address, but answered ${shown(address)}.`,
+      `\`clientIp\` must answer an address as a text, or undefined, but answered ${shown(address)}.`,
     );
   };
   return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);
@@ -140,12 +141,11 @@ const moreThanOne: ReadonlyMap<string, string> = new Map([
   ["forwarded", "which holds more. Write clientIp: (request) => ..., with a parser of that header"],
 ]);
 
-function headerName(where: string, value: unknown): string {
-  if (!isHeaderName(value))
-    throw wrongOption(`${where}: \`clientIp\``, "header", "the name of a header", value, 'header: "cf-connecting-ip"', []);
+function headerName(place: string, value: unknown): string {
+  if (!isHeaderName(value)) throw wrongOption(place, "header", "the name of a header", value, 'header: "cf-connecting-ip"', []);
   const name = value.toLowerCase();
   const more = moreThanOne.get(name);
   if (more !== undefined)
-    throw invalidOption(`${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, ${more}.`);
+    throw invalidOption(`${place}: \`header\` is for headers that hold one address, but was ${shown(value)}, ${more}.`);
   return name;
 }

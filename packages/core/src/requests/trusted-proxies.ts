@@ -97,7 +97,7 @@ function rangesOf(where: string, list: readonly unknown[]): IpRange[] {
 function trustsAll(what: string): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_FORGEABLE_CLIENT_IP",
-    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
+    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or their number: trustedHops: 1.`,
   );
 }
 

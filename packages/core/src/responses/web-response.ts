@@ -3,7 +3,7 @@ import { FloodgateError, shown, withFaults } from "../support/errors.js";
 import type { Promised } from "../support/promises.js";
 import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";
-import { type HeldRequests, turn } from "./held-requests.js";
+import type { HeldRequests } from "./held-requests.js";
 import { clientClosedRequest, type NodeSocket, whenEnded } from "./response-end.js";
 
 /** The used part of a `Response` of the Fetch API. */
@@ -45,7 +45,15 @@ function whenGone(client: WebSignal | NodeSocket, gone: () => void): void {
 export function turnOf(request: WebRequest, passed: unknown, delayMs: number, waiting: HeldRequests): Promise<boolean> {
   const outgoing = outgoingOf(request, passed);
   const client = upgradedSocketOf(request, passed) ?? request.signal;
-  return turn(waiting, delayMs, (gone) => (outgoing === undefined ? whenGone(client, gone) : whenEnded(outgoing, gone)));
+  return new Promise((resolve) => {
+    const cancel = waiting.hold(delayMs, () => resolve(true));
+    const left = (): void => {
+      cancel();
+      resolve(false);
+    };
+    if (outgoing === undefined) whenGone(client, left);
+    else whenEnded(outgoing, left);
+  });
 }
 
 /**

@@ -85,14 +85,14 @@ function refuseToClose(name: string): never {
 
 /** A limit of 0 may be a kill switch, or a variable that is not set. */
 function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
-  const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
+  const message = `The limit of ${shown(name)} is 0, so it rejects every request. If that is not meant, give it another limit.`;
   warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
 }
 
 /** A rules file for Envoy, given to a middleware, limits nothing. Some such rules among others are right: an app and Envoy may share rules. */
 function warnOfDescriptors<Req>(name: string, { warn }: RuleContext<Req>): void {
   const message =
-    "No rule counts HTTP requests, so nothing is limited: all rules match descriptors of Envoy's rate limit service (`match.domain`, `match.descriptor`). Give those to floodgate serve --rls, or match by method, path and header.";
+    "No rule counts HTTP requests, so nothing is limited: all match descriptors of Envoy's rate limit service (`match.domain`, `match.descriptor`). Give them to floodgate serve --rls, or match method, path or header.";
   warn("FLOODGATE_DESCRIPTORS_ONLY", message, name);
 }
 

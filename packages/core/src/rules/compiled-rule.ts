@@ -136,16 +136,13 @@ export class CompiledRule<Req> implements LimitDefinition {
     { hasPlan }: RuleContext<Req>,
   ): ReadonlyMap<string, Limit> {
     if (typeof base === "function") {
-      throw conflict(
-        `${this.#where}: \`plans\` cannot stand beside a policy that is a function of the request. Let the function answer each plan's policy.`,
-        ["plans"],
-      );
+      throw conflict(`${this.#where}: \`plans\` cannot stand beside a policy function. Let that answer each plan's policy.`, ["plans"]);
     }
     // Plans may be there for grants alone.
     if (!hasPlan && this.options.grants === undefined) {
       throw new FloodgateError(
         "FLOODGATE_MISSING_PLAN",
-        `${this.#where}: there are \`plans\`, but nothing says which one a request has. Give the middleware a \`plan\`: plan: (req) => req.user?.plan.`,
+        `${this.#where}: there are \`plans\`, but nothing says which one a request has. Write plan: (req) => req.user?.plan.`,
         { at: ["plans"] },
       );
     }
@@ -244,7 +241,7 @@ export class CompiledRule<Req> implements LimitDefinition {
         if (this.#byIp) throw noClientIp();
         throw new FloodgateError(
           "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
+          `${this.#where}: the request has no key for ${shown(this.name)}, so nothing would limit it. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
         );
     }
   }
@@ -299,7 +296,7 @@ export class CompiledRule<Req> implements LimitDefinition {
     if (this.fixed !== undefined) return this.fixed;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, so it is unknown without a request. Make a limiter for each policy with createLimiter. refund, settle and reset work here.`,
+      `The policy of ${shown(this.name)} is a function of the request, so it is unknown here. Make a limiter for each policy with createLimiter. refund, settle and reset work.`,
     );
   }
 
