@@ -132,34 +132,16 @@ export function canReject(response: NodeResponse & { readonly headersSent: boole
 /** CANCEL of HTTP/2. With other codes, Node reports an error to the app. */
 const cancelled = 8;
 
-/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
-const answerMs = 5000;
-
-/**
- * Makes sure that a rejected request is answered, whatever `onLimited` did. With a parameter for the response, it has five seconds after it
- * returned; else it only observes.
- */
+/** Makes sure that a rejected request is answered, whatever `onLimited` did. Without a parameter for the response, it only observes. */
 export function ensureAnswer(
   response: NodeResponse & { readonly headersSent: boolean },
   onLimited: { readonly length: number } | undefined,
   waiting: HeldRequests,
   send: () => unknown,
 ): void {
-  const isAnswered = (): boolean => response.headersSent || response.writableEnded;
-  if (isAnswered()) return;
-  if (onLimited === undefined || onLimited.length < 2) {
-    send();
-    return;
-  }
-  const answerLate = (): void => {
-    if (isAnswered()) return;
-    warnOnce(
-      "FLOODGATE_UNANSWERED",
-      `\`onLimited\` has not answered ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.end("Slow down"), or return a promise if it takes longer. To log only, use \`onEvent\`.`,
-    );
-    send();
-  };
-  whenEnded(response, waiting.hold(answerMs, answerLate));
+  if (response.headersSent || response.writableEnded) return;
+  if (onLimited === undefined || onLimited.length < 2) send();
+  else waiting.answerInTime(response, send);
 }
 
 /** Decides a request of Node, and applies what was decided, unless it is too late to reject it. Errors go to `next`. */
