@@ -1,6 +1,5 @@
 import { anySegments, type Reading, type Readings } from "../requests/path.js";
 import { getOrMake } from "../support/maps.js";
-import type { CompiledMatch } from "./match.js";
 
 /** The parts of a request that rules match. */
 export interface RequestParts {
@@ -107,12 +106,31 @@ export class PathTrie<T> {
   }
 }
 
+/** A condition on one value, such as that of a header. */
+export interface ValueTest {
+  /** The matching values, if they are a fixed list without `*`. */
+  readonly values: readonly string[] | undefined;
+  /** @param value undefined if the header or entry is missing. */
+  fits(value: string | undefined): boolean;
+}
+
+export interface HeaderTest extends ValueTest {
+  readonly name: string;
+}
+
+/** The parts of a compiled match that an index finds rules by. Undefined parts always match. */
+export interface IndexedMatch {
+  readonly methods: ReadonlySet<string> | undefined;
+  readonly paths: readonly PathPattern[] | undefined;
+  readonly headers: readonly HeaderTest[];
+}
+
 /** Indexes rules, by their places in the list, under an exact header value. Rules without one are always candidates. */
 class ByHeader {
   readonly #rest: number[] = [];
   readonly #values = new Map<string, Map<string, number[]>>();
 
-  add(place: number, match: CompiledMatch | undefined): void {
+  add(place: number, match: IndexedMatch | undefined): void {
     const test = match?.headers.find(({ values }) => values !== undefined);
     if (test?.values === undefined) {
       this.#rest.push(place);
@@ -137,7 +155,7 @@ class ByMethod {
   readonly #every = new ByHeader();
   readonly #methods = new Map<string, ByHeader>();
 
-  add(place: number, match: CompiledMatch | undefined): void {
+  add(place: number, match: IndexedMatch | undefined): void {
     if (match?.methods === undefined) this.#every.add(place, match);
     else for (const method of match.methods) getOrMake(this.#methods, method, () => new ByHeader()).add(place, match);
   }
@@ -149,7 +167,7 @@ class ByMethod {
 }
 
 /** Finds the rules that match a request: by path segments, then method, then headers. Cost follows matches, not total rules. */
-export class MatchIndex<Rule extends { readonly match: CompiledMatch | undefined }> {
+export class MatchIndex<Rule extends { readonly match: IndexedMatch | undefined }> {
   readonly #rules: readonly Rule[];
   readonly #everyPath = new ByMethod();
   readonly #paths = new PathTrie<ByMethod>();

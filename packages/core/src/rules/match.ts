@@ -1,7 +1,7 @@
 import { anySegments, folded, type Readings } from "../requests/path.js";
 import { atPath, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions, didYouMean, isHeaderName } from "../support/options.js";
-import { oneSegment, type PathPattern, PathTrie, type Segment } from "./match-index.js";
+import { type HeaderTest, type IndexedMatch, oneSegment, type PathPattern, PathTrie, type Segment, type ValueTest } from "./match-index.js";
 
 /** The requests that a rule counts. All given parts must match. */
 export interface Match {
@@ -23,10 +23,6 @@ export interface Match {
   readonly descriptor?: Readonly<Record<string, string | readonly string[] | boolean>>;
 }
 
-export interface HeaderTest extends ValueTest {
-  readonly name: string;
-}
-
 /** A condition on the entries of one key. */
 export interface EntryTest extends ValueTest {
   readonly name: string;
@@ -40,11 +36,7 @@ export interface DescriptorMatch {
   readonly entries: readonly EntryTest[];
 }
 
-/** A compiled match. Undefined parts always match. */
-export interface CompiledMatch {
-  readonly methods: ReadonlySet<string> | undefined;
-  readonly paths: readonly PathPattern[] | undefined;
-  readonly headers: readonly HeaderTest[];
+export interface CompiledMatch extends IndexedMatch {
   /** The descriptors that match. Undefined for HTTP requests. If only HTTP requests are limited, it is not read: "unread". */
   readonly descriptor: DescriptorMatch | "unread" | undefined;
   /** The rule's first path that matches, as written in the rule. Readings are tried in order. */
@@ -182,14 +174,6 @@ function headerTest(where: string, name: string, value: string | readonly string
     );
   });
   return { name: lowerCaseName, ...valueTest(texts) };
-}
-
-/** A condition on one value, such as that of a header. */
-export interface ValueTest {
-  /** The matching values, if they are a fixed list without `*`. */
-  readonly values: readonly string[] | undefined;
-  /** @param value undefined if the header or entry is missing. */
-  fits(value: string | undefined): boolean;
 }
 
 /** True for any value, false for none; or one of these texts, in which `*` stands for any characters. */
