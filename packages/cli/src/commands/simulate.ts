@@ -7,6 +7,7 @@ import {
   comparisonReport,
   comparisonText,
   formatOf,
+  type LogSummary,
   type Made,
   type Paint,
   parsePolicy,
@@ -98,8 +99,7 @@ interface Report {
   /** Undefined if no page was wanted. */
   readonly page: ReportData | undefined;
   readonly text: string;
-  readonly notes: readonly string[];
-  readonly log: { readonly requests: number; readonly lines: number; readonly skippedBecause: { readonly blank: number } };
+  readonly log: LogSummary & { readonly notes: readonly string[] };
 }
 
 async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions, command: string): Promise<void> {
@@ -124,9 +124,9 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
   const colors: Paint = (format, text) => paint(io, format, text);
   const task: Task = { io, options, colors, made: { atMs: Date.now(), command } };
   const readsAgain = options.suggest !== undefined || hasPage(options);
-  const { report, page, text, notes, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
+  const { report, page, text, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
   if (write !== undefined && page !== undefined) await write(reportHtml(page));
-  print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, notes);
+  print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, log.notes);
   if (write !== undefined) io.err(`${sanitize(`floodgate: the report is in ${options.html}`)}\n`);
   if (log.requests === 0) {
     const isEmpty = log.lines === log.skippedBecause.blank;
@@ -176,7 +176,7 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
       const own = { ...replay, onProgress };
       const log = await simulate(logs, set, own);
       const page = hasPage(options) ? await simulationReport(logs, set, log, own, made) : undefined;
-      return { report: simulationJson(log), page, text: simulationText(log, colors), notes: log.notes, log };
+      return { report: simulationJson(log), page, text: simulationText(log, colors), log };
     });
   }
   const trial = { ...trialOptions(options), grid };
@@ -185,14 +185,14 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
       const own = { ...trial, onProgress };
       const log = await compare(logs, policies, own);
       const page = hasPage(options) ? await comparisonReport(logs, log, own, made) : undefined;
-      return { report: comparisonJson(log), page, text: comparisonText(log, colors), notes: log.notes, log };
+      return { report: comparisonJson(log), page, text: comparisonText(log, colors), log };
     });
   }
   return withPasses(3, async (onProgress) => {
     const own = { ...trial, touch: options.touch, onProgress };
     const log = await suggest(logs, own);
     const page = hasPage(options) ? await suggestionReport(logs, log, own, made) : undefined;
-    return { report: suggestionJson(log), page, text: suggestionText(log), notes: log.notes, log };
+    return { report: suggestionJson(log), page, text: suggestionText(log), log };
   });
 }
 

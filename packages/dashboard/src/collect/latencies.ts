@@ -12,24 +12,16 @@ export interface Histogram {
   readonly maxMs: number;
 }
 
-/** The durations of ten seconds. */
-interface Part {
-  part: number;
-  readonly counts: number[];
-  maxMs: number;
-}
-
 /** Durations of the last minute, as one histogram for each ten seconds. */
 export class Latencies {
-  readonly #parts = Array.from({ length: parts }, (): Part => ({ part: -1, counts: new Array<number>(buckets).fill(0), maxMs: 0 }));
+  readonly #parts: { readonly part: number; readonly counts: number[]; maxMs: number }[] = [];
 
   add(ms: number, nowMs: number): void {
     const part = Math.floor(nowMs / partMs);
-    const own = this.#parts[part % parts] as Part;
-    if (own.part !== part) {
-      own.part = part;
-      own.maxMs = 0;
-      own.counts.fill(0);
+    let own = this.#parts[part % parts];
+    if (own?.part !== part) {
+      own = { part, counts: new Array<number>(buckets).fill(0), maxMs: 0 };
+      this.#parts[part % parts] = own;
     }
     (own.counts[bucketOf(ms)] as number)++;
     if (ms > own.maxMs) own.maxMs = ms;

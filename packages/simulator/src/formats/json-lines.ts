@@ -18,21 +18,15 @@ export interface JsonFields {
 /** One JSON object per line. */
 export class JsonFormat implements LogFormat {
   readonly name: string;
-  readonly #time: AnyField;
-  readonly #address: AnyField;
-  readonly #method: AnyField;
-  readonly #target: AnyField;
-  readonly #request: AnyField;
-  readonly #headers: readonly Path[];
+  readonly #paths: Readonly<Record<keyof JsonFields, readonly Path[]>>;
 
-  constructor(name: string, fields: JsonFields) {
+  constructor(name: string, { time, address, method, target, request = [], headers = [] }: JsonFields) {
+    const paths = (names: readonly string[]): readonly Path[] => names.map(pathOf);
     this.name = name;
-    this.#time = new AnyField(fields.time);
-    this.#address = new AnyField(fields.address);
-    this.#method = new AnyField(fields.method);
-    this.#target = new AnyField(fields.target);
-    this.#request = new AnyField(fields.request ?? []);
-    this.#headers = (fields.headers ?? []).map(pathOf);
+    this.#paths = {
+      ...{ time: paths(time), address: paths(address), method: paths(method), target: paths(target) },
+      ...{ request: paths(request), headers: paths(headers) },
+    };
   }
 
   /** The object that a line stands for. */
@@ -45,7 +39,7 @@ export class JsonFormat implements LogFormat {
     if (line === undefined) return isBlank(text) ? "blank" : "malformed";
     const request = this.#requestOf(line);
     if (request === undefined) return "no-request";
-    const timeMs = parseAnyTime(this.#time.of(line));
+    const timeMs = parseAnyTime(firstAt(line, this.#paths.time));
     if (timeMs === undefined) return "no-time";
     return { timeMs, address: this.#addressOf(line), method: request.method, target: request.target, line, format: this };
   }
@@ -53,8 +47,8 @@ export class JsonFormat implements LogFormat {
   fit(text: string): number {
     const parsed = this.parse(text);
     if (typeof parsed === "string") return 0;
-    return [this.#time, this.#address, this.#method, this.#target, this.#request].filter((field) => field.of(parsed.line) !== undefined)
-      .length;
+    const { headers: _, ...fields } = this.#paths;
+    return Object.values(fields).filter((paths) => firstAt(parsed.line, paths) !== undefined).length;
   }
 
   field(name: string): FieldReader {
@@ -64,30 +58,30 @@ export class JsonFormat implements LogFormat {
 
   header(lowerCaseName: string): FieldReader {
     const variable = lowerCaseName.replaceAll("-", "_");
-    const single = new AnyField([`http_${variable}`, lowerCaseName, variable, ...(headerFields[lowerCaseName] ?? [])]);
+    const single = [`http_${variable}`, lowerCaseName, variable, ...(headerFields[lowerCaseName] ?? [])].map(pathOf);
     return (line) => {
-      for (const path of this.#headers) {
+      for (const path of this.#paths.headers) {
         const found = caseless(valueAt(line, path), lowerCaseName);
         if (found !== undefined) return found;
       }
       // Traefik writes each header as a field of its own.
-      return caseless(line, `request_${lowerCaseName}`) ?? textOf(single.of(line));
+      return caseless(line, `request_${lowerCaseName}`) ?? textOf(firstAt(line, single));
     };
   }
 
   #requestOf(line: object): RequestLine | undefined {
-    const method = this.#method.of(line);
-    const target = this.#target.of(line);
+    const method = firstAt(line, this.#paths.method);
+    const target = firstAt(line, this.#paths.target);
     if (typeof method === "string" && typeof target === "string" && target !== "") {
       const known = methodOf(method);
       return known === undefined ? undefined : { method: known, target };
     }
-    const request = this.#request.of(line);
+    const request = firstAt(line, this.#paths.request);
     return typeof request === "string" ? parseRequestLine(request) : undefined;
   }
 
   #addressOf(line: object): string | undefined {
-    const text = textOf(this.#address.of(line));
+    const text = textOf(firstAt(line, this.#paths.address));
     if (text === undefined || text === "" || text === "-") return undefined;
     return withoutPort(lastAddress(text));
   }
@@ -120,20 +114,12 @@ function own(value: unknown, key: string): unknown {
 }
 
 /** The first of several fields that a line has. */
-class AnyField {
-  readonly #paths: readonly Path[];
-
-  constructor(names: readonly string[]) {
-    this.#paths = names.map(pathOf);
+function firstAt(line: unknown, paths: readonly Path[]): unknown {
+  for (const path of paths) {
+    const value = valueAt(line, path);
+    if (value !== undefined) return value;
   }
-
-  of(line: unknown): unknown {
-    for (const path of this.#paths) {
-      const value = valueAt(line, path);
-      if (value !== undefined) return value;
-    }
-    return undefined;
-  }
+  return undefined;
 }
 
 function caseless(value: unknown, lowerCaseName: string): string | undefined {

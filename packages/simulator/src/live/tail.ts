@@ -1,4 +1,6 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type LineBatch, LineSplitter } from "../read/lines.js";
 
 /** A log that grows. */
@@ -77,42 +79,29 @@ async function opened(path: string): Promise<FileHandle | undefined> {
 export class GrowingStream implements Growing {
   readonly name: string;
   readonly #splitter = new LineSplitter();
-  readonly #chunks: AsyncIterator<Uint8Array>;
-  #next: Promise<void> | undefined;
-  #chunk: Uint8Array | undefined;
+  readonly #chunks: Readable;
   #failure: unknown;
-  /** Whether it has ended. */
-  isOver = false;
 
   constructor(name: string, chunks: AsyncIterable<Uint8Array>) {
     this.name = name;
-    this.#chunks = chunks[Symbol.asyncIterator]();
+    // Nothing is read ahead.
+    this.#chunks = Readable.from(chunks, { highWaterMark: 0 }).on("error", (error) => {
+      this.#failure = error;
+    });
+  }
+
+  /** Whether it has ended. */
+  get isOver(): boolean {
+    return this.#chunks.readableEnded;
   }
 
   async read(): Promise<LineBatch | undefined> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (this.#chunk !== undefined) {
-      const chunk = this.#chunk;
-      this.#chunk = undefined;
-      return this.#splitter.push(chunk);
-    }
-    if (!this.isOver) {
-      this.#next ??= this.#take();
-      // What is there already comes at once.
-      await Promise.race([this.#next, new Promise((resolve) => setImmediate(resolve))]);
-    }
-    return this.#chunk === undefined ? undefined : { lines: [], tooLong: 0 };
-  }
-
-  async #take(): Promise<void> {
-    try {
-      const { done, value } = await this.#chunks.next();
-      if (done === true) this.isOver = true;
-      else this.#chunk = value;
-    } catch (error) {
-      this.#failure = error;
-    }
-    this.#next = undefined;
+    const chunk = this.#chunks.read();
+    if (chunk !== null) return this.#splitter.push(chunk);
+    // What is there already comes at once.
+    await nextTurn();
+    return this.#chunks.readableLength === 0 ? undefined : { lines: [], tooLong: 0 };
   }
 
   async end(): Promise<LineBatch | undefined> {

@@ -1,6 +1,7 @@
 /** Numbers keys 0, 1, 2, … in the order in which they come, up to a bound. */
 export class KeyIndex {
   readonly #numbers = new Map<string, number>();
+  readonly #keys: string[] = [];
   readonly #max: number;
   #lastKey: string | undefined;
   #last = -1;
@@ -10,7 +11,7 @@ export class KeyIndex {
   }
 
   get size(): number {
-    return this.#numbers.size;
+    return this.#keys.length;
   }
 
   /** The number of a key; -1 if there are too many keys before it. */
@@ -18,8 +19,8 @@ export class KeyIndex {
     if (key === this.#lastKey) return this.#last;
     let number = this.#numbers.get(key);
     if (number === undefined) {
-      if (this.#numbers.size >= this.#max) return -1;
-      number = this.#numbers.size;
+      if (this.size >= this.#max) return -1;
+      number = this.#keys.push(key) - 1;
       this.#numbers.set(key, number);
     }
     this.#lastKey = key;
@@ -27,15 +28,8 @@ export class KeyIndex {
     return number;
   }
 
-  /** The keys of these numbers. */
-  keysOf(numbers: Iterable<number>): Map<number, string> {
-    const wanted = new Set(numbers);
-    const found = new Map<number, string>();
-    let number = 0;
-    for (const key of this.#numbers.keys()) {
-      if (wanted.has(number)) found.set(number, key);
-      number++;
-    }
-    return found;
+  /** The key of a number; undefined if no key has it. */
+  keyOf(number: number): string | undefined {
+    return this.#keys[number];
   }
 }

@@ -76,8 +76,8 @@ export class RuleMeter {
   /** What the clients asked for, and what they got, in a window and in a second. */
   readonly #asked: WindowSums;
   readonly #got: WindowSums;
-  readonly #worst: MostUnits;
-  readonly #burst: MostUnits = new MostUnits(burstMs);
+  #worst: MostUnits;
+  #burst: MostUnits = { windowMs: burstMs, units: 0, client: -1, atMs: undefined };
   readonly #live: LiveKeys = new LiveKeys();
 
   /** @param windowMs the length of the windows in which clients are measured. @param keys may be shared with other meters. */
@@ -86,7 +86,7 @@ export class RuleMeter {
     this.#keys = keys;
     this.#asked = new WindowSums([windowMs]);
     this.#got = new WindowSums([windowMs, burstMs]);
-    this.#worst = new MostUnits(windowMs);
+    this.#worst = { ...this.#burst, windowMs };
   }
 
   /** Adds a request that the rule has decided. */
@@ -116,8 +116,8 @@ export class RuleMeter {
     }
     rows[row + LOCKED_UNTIL] = 0;
     this.#got.add(client, nowMs, cost);
-    this.#worst.see(client, this.#got.sum(client, 0), nowMs);
-    this.#burst.see(client, this.#got.sum(client, 1), nowMs);
+    this.#worst = more(this.#worst, client, this.#got.sum(client, 0), nowMs);
+    this.#burst = more(this.#burst, client, this.#got.sum(client, 1), nowMs);
   }
 
   #lock(row: number, nowMs: number, retryAfterMs: number): void {
@@ -142,10 +142,6 @@ export class RuleMeter {
   }
 
   measure(top: number): RuleMeasure {
-    const limited = this.#most(top, LIMITED);
-    const heaviest = this.#most(top, REQUESTS);
-    const keys = this.#keys.keysOf([...limited, ...heaviest, this.#worst.client, this.#burst.client]);
-    const clientOf = (client: number): MeasuredClient => this.#clientOf(client, keys.get(client) as string);
     const clients = this.#clients();
     return {
       requests: this.#requests,
@@ -153,12 +149,12 @@ export class RuleMeter {
       limited: this.#limited,
       clients: clients.length,
       clientsLimited: this.#clientsLimited,
-      topLimited: limited.map(clientOf),
-      heaviest: heaviest.map(clientOf),
+      topLimited: this.#most(top, LIMITED),
+      heaviest: this.#most(top, REQUESTS),
       longestLockoutMs: clients.reduce((longest, client) => Math.max(longest, this.#of(client, LONGEST)), 0),
       windowMs: this.#windowMs,
-      worstWindow: this.#worst.peak(keys),
-      burst: this.#burst.peak(keys),
+      worstWindow: this.#peakOf(this.#worst),
+      burst: this.#peakOf(this.#burst),
       delayed: this.#delayed,
       queuedMs: this.#queuedMs,
       longestQueuedMs: this.#longestQueuedMs,
@@ -172,8 +168,8 @@ export class RuleMeter {
 
   /** The clients that the rule ever limited, by key. */
   limitedClients(): Map<string, MeasuredClient> {
-    const keys = this.#keys.keysOf(this.#clients().filter((client) => this.#of(client, LIMITED) > 0));
-    return new Map([...keys].map(([client, key]) => [key, this.#clientOf(client, key)]));
+    const limited = this.#clients().filter((client) => this.#of(client, LIMITED) > 0);
+    return new Map(limited.map((client) => this.#clientOf(client)).map((client) => [client.key, client]));
   }
 
   #clients(): number[] {
@@ -184,13 +180,18 @@ export class RuleMeter {
     return this.#rows[client * ROW + column] ?? 0;
   }
 
-  #clientOf(client: number, key: string): MeasuredClient {
+  #peakOf({ windowMs, units, client, atMs }: MostUnits): Peak {
+    return { windowMs, units, key: this.#keys.keyOf(client), atMs };
+  }
+
+  #clientOf(client: number): MeasuredClient {
+    const key = this.#keys.keyOf(client);
     const [requests, peak, limited, longestLockoutMs] = [REQUESTS, PEAK, LIMITED, LONGEST].map((column) => this.#of(client, column));
     return { key, requests, limited, peak, longestLockoutMs } as MeasuredClient;
   }
 
   /** The clients with the largest values in a column, except those with 0. */
-  #most(top: number, column: number): number[] {
+  #most(top: number, column: number): MeasuredClient[] {
     const best: number[] = [];
     for (let client = 0; client < this.#keys.size; client++) {
       const value = this.#of(client, column);
@@ -200,31 +201,17 @@ export class RuleMeter {
       best.splice(at, 0, client);
       if (best.length > top) best.pop();
     }
-    return best;
+    return best.map((client) => this.#clientOf(client));
   }
 }
 
 /** The most units of any client in a window. */
-class MostUnits {
-  readonly #windowMs: number;
-  #units = 0;
-  client = -1;
-  #atMs: number | undefined;
+interface MostUnits extends Omit<Peak, "key"> {
+  readonly client: number;
+}
 
-  constructor(windowMs: number) {
-    this.#windowMs = windowMs;
-  }
-
-  see(client: number, units: number, atMs: number): void {
-    if (units <= this.#units) return;
-    this.#units = units;
-    this.client = client;
-    this.#atMs = atMs;
-  }
-
-  peak(keys: ReadonlyMap<number, string>): Peak {
-    return { windowMs: this.#windowMs, units: this.#units, key: keys.get(this.client), atMs: this.#atMs };
-  }
+function more(most: MostUnits, client: number, units: number, atMs: number): MostUnits {
+  return units > most.units ? { windowMs: most.windowMs, units, client, atMs } : most;
 }
 
 /** How many keys a store holds at once: a key is held from its first request until its state is the same as none. */

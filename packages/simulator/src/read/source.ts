@@ -23,8 +23,8 @@ export function fileSource(path: string): LogSource {
 
 /** The bytes of a log, decompressed if they are gzip or zstd. `told` is called with the number of bytes that each chunk had in the file. */
 export async function* bytesOf(source: LogSource, told: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
-  const chunks = counted(source.open(), told);
-  const first = await atLeast(chunks, 4);
+  const chunks = chunksOf(source, told);
+  const { value: first = new Uint8Array() } = await chunks.next();
   const all = startingWith(first, chunks);
   if (first[0] === 0x1f && first[1] === 0x8b) yield* decompressed(all, createGunzip());
   else if (first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd) yield* decompressed(all, zstd(source.name));
@@ -40,22 +40,16 @@ function zstd(name: string): Gunzip {
   );
 }
 
-async function* counted(chunks: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
+/** The chunks of a log. The first ones come as one, until there are enough bytes to tell what they are. */
+async function* chunksOf(source: LogSource, told: (bytes: number) => void): AsyncGenerator<Uint8Array, undefined> {
+  let first: Uint8Array | undefined = new Uint8Array();
+  for await (const chunk of source.open()) {
     told(chunk.length);
-    yield chunk;
+    const ready: Uint8Array = first === undefined ? chunk : Buffer.concat([first, chunk]);
+    first = first === undefined || ready.length >= 4 ? undefined : ready;
+    if (first === undefined) yield ready;
   }
-}
-
-/** The first chunks as one, until there are enough bytes to tell what they are. */
-async function atLeast(chunks: AsyncGenerator<Uint8Array>, bytes: number): Promise<Uint8Array> {
-  let first: Uint8Array = new Uint8Array();
-  while (first.length < bytes) {
-    const { done, value } = await chunks.next();
-    if (done === true) break;
-    first = first.length === 0 ? value : Buffer.concat([first, value]);
-  }
-  return first;
+  if (first !== undefined) yield first;
 }
 
 async function* startingWith(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
