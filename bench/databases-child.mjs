@@ -1,7 +1,6 @@
 // One subject of `databases`: decides as often as it can, with so many decisions in flight at a time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgresStore } from "@acpr/rate-limit-postgresql";
-import { createLimiter, slidingWindowCounter } from "@floodgate/core";
 import { databaseStore } from "@floodgate/store-database";
 import { mysql, mysqlMigration } from "@floodgate/store-database/mysql";
 import { postgres, postgresMigration } from "@floodgate/store-database/postgres";
@@ -9,11 +8,9 @@ import { createPool } from "mysql2/promise";
 import { Pool } from "pg";
 import { RateLimiterMySQL, RateLimiterPostgres } from "rate-limiter-flexible";
 import { serve } from "./lib/child.mjs";
-import { askInFlight } from "./lib/in-flight.mjs";
+import { askInFlight, askOf, neverReached } from "./lib/in-flight.mjs";
 
 const [database, subject, port] = process.argv.slice(2);
-/** No request is rejected: a rejection would be cheaper. */
-const limit = 1_000_000_000;
 
 const host = "127.0.0.1";
 const databases = {
@@ -42,16 +39,10 @@ const subjects = {
       if ((await pool.query(changed)).rowCount === 0) await add(key);
     };
   },
-  async Floodgate({ pool, store }) {
-    const policy = slidingWindowCounter({ limit, window: "1h" });
-    const limiter = createLimiter({ name: "bench", policy, store: await store(pool), timeoutMs: 60_000, onStoreError: "deny" });
-    return async (key) => {
-      if ((await limiter.consume(key)).degraded) throw new Error("The store failed.");
-    };
-  },
+  Floodgate: async ({ pool, store }) => askOf(await store(pool)),
   async "rate-limiter-flexible"({ pool, Peer }) {
     // It takes the pool with callbacks.
-    const options = { storeClient: pool.pool ?? pool, dbName: "test", tableName: "peer", points: limit, duration: 3600 };
+    const options = { storeClient: pool.pool ?? pool, dbName: "test", tableName: "peer", points: neverReached, duration: 3600 };
     const limiter = await new Promise((resolve, reject) => {
       const made = new Peer(options, (error) => (error ? reject(error) : resolve(made)));
     });
