@@ -9,15 +9,11 @@ export const repository: string = join(import.meta.dirname, "../../..");
 export function documents(): MarkdownFile[] {
   return [
     ...readdirSync(repository).filter((file) => file.endsWith(".md")),
-    ...filesIn("docs").filter((file) => file.endsWith(".md")),
+    ...readdirSync(join(repository, "docs"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".md"))
+      .map((file) => `docs/${file.replaceAll("\\", "/")}`),
     ...["packages", "examples", "tools", "bench"].flatMap((folder) => readmesIn(folder)),
   ].map((file) => parseMarkdown(file, readFileSync(join(repository, file), "utf8")));
-}
-
-function filesIn(folder: string): string[] {
-  return readdirSync(join(repository, folder), { recursive: true, encoding: "utf8" }).map(
-    (file) => `${folder}/${file.replaceAll("\\", "/")}`,
-  );
 }
 
 /** The README of a folder, and of each folder in it. */

@@ -18,14 +18,12 @@ export function entryPoints(): EntryPoint[] {
   const packages = join(repository, "packages");
   return readdirSync(packages).flatMap((folder) => {
     const { name, exports } = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8"));
-    return Object.entries<{ "@floodgate/source"?: string }>(exports).flatMap(([path, { "@floodgate/source": source }]) =>
-      source === undefined ? [] : [entryPoint(`${name}${path.slice(1)}`, join(packages, folder, source))],
-    );
+    return Object.entries<{ "@floodgate/source"?: string }>(exports).flatMap(([path, { "@floodgate/source": source }]) => {
+      const entry = `${name}${path.slice(1)}`;
+      const page = entry.replace("@floodgate/", "").replaceAll("/", "-");
+      return source === undefined ? [] : [{ name: entry, source: join(packages, folder, source), page }];
+    });
   });
-}
-
-function entryPoint(name: string, source: string): EntryPoint {
-  return { name, source, page: name.replace("@floodgate/", "").replaceAll("/", "-") };
 }
 
 /** Writes a page for each entry point, made of its docstrings, to a folder. */

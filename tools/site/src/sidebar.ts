@@ -45,11 +45,12 @@ export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
     });
   }
   const others = documents.filter(({ file }) => !listed.has(file));
-  const rest = (text: string, folder: RegExp) =>
-    more(
-      text,
-      others.filter(({ file }) => folder.test(file)),
-    );
+  const rest = (text: string, folder: RegExp): Group[] => {
+    const items = others
+      .filter(({ file }) => folder.test(file))
+      .map(({ file, headings }) => ({ text: headings[0]?.text ?? file, link: `/${pageOf(file)}` }));
+    return items.length === 0 ? [] : [{ text, collapsed: true, items }];
+  };
   return [
     {
       text: "Overview",
@@ -72,9 +73,4 @@ export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
 function apiPages(): Item[] {
   const pages = entryPoints().map(({ name, page }) => ({ text: name.replace("@floodgate/", ""), link: `/api/${page}.md` }));
   return [{ text: "Entry points", link: "/api/index.md" }, ...pages];
-}
-
-function more(text: string, documents: readonly MarkdownFile[]): Group[] {
-  const items = documents.map(({ file, headings }) => ({ text: headings[0]?.text ?? file, link: `/${pageOf(file)}` }));
-  return items.length === 0 ? [] : [{ text, collapsed: true, items }];
 }
