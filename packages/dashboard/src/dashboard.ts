@@ -27,7 +27,6 @@ export class Dashboard<Req> {
   readonly mayAct: boolean;
   readonly #options: DashboardOptions<Req>;
   readonly #example: string;
-  readonly #stop: () => void;
   readonly #leave: () => void;
   #ticking = false;
 
@@ -44,10 +43,9 @@ export class Dashboard<Req> {
     this.#options = { ...options };
     this.#example = example;
     this.labels = new KeyLabels(showKeys);
-    const { watch, leave } = joinWatch();
+    const { watch, leave } = joinWatch((ended) => void this.#endSecond(ended));
     this.figures = new Figures(watch, send, prefix);
     this.keys = new Keys(watch.inUse, this.figures, this.labels);
-    this.#stop = watch.eachSecond((ended) => void this.#endSecond(ended));
     this.#leave = leave;
   }
 
@@ -78,7 +76,6 @@ export class Dashboard<Req> {
 
   close(): void {
     this.live.close();
-    this.#stop();
     this.#leave();
     void this.figures.close();
   }

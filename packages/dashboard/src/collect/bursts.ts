@@ -19,12 +19,8 @@ export class Bursts {
   }
 
   read(range: Range, nowMs: number): Burst[] {
-    const first = Math.floor((firstStep(range, nowMs) * ranges[range].stepMs) / 60_000);
-    const bursts: Burst[] = [];
-    for (let minute = Math.max(first, 0); minute * 60_000 < nowMs; minute++) {
-      const burst = this.#minutes[minute % minutes];
-      if (burst?.minuteMs === minute * 60_000) bursts.push(burst);
-    }
-    return bursts;
+    const firstMs = Math.floor((firstStep(range, nowMs) * ranges[range].stepMs) / 60_000) * 60_000;
+    const kept = this.#minutes.filter(({ minuteMs }) => minuteMs >= firstMs && minuteMs < nowMs);
+    return kept.sort((a, b) => a.minuteMs - b.minuteMs);
   }
 }

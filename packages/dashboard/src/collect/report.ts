@@ -1,17 +1,14 @@
-import type { InstanceInfo, RuleInfo, RuleTotals, SourceInfo, StoreInfo } from "../contract.js";
+import type { InstanceInfo, Overview, StoreInfo } from "../contract.js";
 import type { EndedSecond } from "./collector.js";
 import type { Histogram } from "./latencies.js";
 import type { Summary } from "./sketch.js";
 
 /** What one process knows at one moment, without its history. Reports of several processes make one overview. */
-export interface Report {
+export interface Report extends Pick<Overview, "rules" | "totals" | "sources"> {
   readonly instance: Omit<InstanceInfo, "self">;
-  readonly rules: readonly RuleInfo[];
-  readonly totals: readonly RuleTotals[];
   readonly requests: KeyReport;
   readonly rejections: KeyReport;
   readonly stores: readonly StoreReport[];
-  readonly sources: readonly SourceInfo[];
   /** The newest seconds that have ended, oldest first. */
   readonly recent: readonly EndedSecond[];
 }

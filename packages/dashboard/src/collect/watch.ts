@@ -47,10 +47,13 @@ export class Watch {
     this.#schedule();
   }
 
-  /** Adds a listener. Returns a function that removes it. */
+  /** Adds a listener. Returns a function that removes it. Without the last one, the watch ends. */
   eachSecond(listener: SecondListener): () => void {
     this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.close();
+    };
   }
 
   /** Tells the listeners the seconds that have ended. */
@@ -91,7 +94,7 @@ export class Watch {
   close(): void {
     clearTimeout(this.#timer);
     this.#stop();
-    this.#listeners.clear();
+    if (current === this) current = undefined;
   }
 
   #schedule(): void {
@@ -116,22 +119,10 @@ function requestsIn(second: EndedSecond | undefined): number {
   return all.reduce((sum, count) => sum + count, 0);
 }
 
-let current: { readonly watch: Watch; users: number } | undefined;
+let current: Watch | undefined;
 
-/** The watch of this process. It starts with the first dashboard, and ends when all of them are closed. */
-export function joinWatch(): { readonly watch: Watch; leave(): void } {
-  current ??= { watch: new Watch(), users: 0 };
-  const joined = current;
-  joined.users++;
-  let left = false;
-  return {
-    watch: joined.watch,
-    leave() {
-      if (left) return;
-      left = true;
-      if (--joined.users > 0) return;
-      joined.watch.close();
-      if (current === joined) current = undefined;
-    },
-  };
+/** The watch of this process. It starts with the first dashboard, and ends when all of them have left. */
+export function joinWatch(listener: SecondListener): { readonly watch: Watch; leave(): void } {
+  current ??= new Watch();
+  return { watch: current, leave: current.eachSecond(listener) };
 }

@@ -5,12 +5,10 @@ import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { addCounts } from "../collect/rule-counts.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import {
-  type Capabilities,
   type KeyRuleState,
   type Overview,
   type RuleInfo,
   type RuleTotals,
-  type Scope,
   type SourceInfo,
   type StoreInfo,
   type TopList,
@@ -20,11 +18,7 @@ import type { KeyLabels } from "./key-text.js";
 
 const maxTop = 20;
 
-export interface OverviewParts {
-  readonly title: string;
-  readonly nowMs: number;
-  readonly capabilities: Capabilities;
-  readonly scope: Scope;
+export interface OverviewParts extends Pick<Overview, "title" | "nowMs" | "capabilities" | "scope"> {
   /** This process's first. */
   readonly reports: readonly [Report, ...Report[]];
   readonly labels: KeyLabels;

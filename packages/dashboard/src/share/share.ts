@@ -44,7 +44,6 @@ export class Share {
   readonly #prefix: string;
   readonly #secret = randomBytes(32).toString("base64url");
   readonly #published = new Map<Range, number>();
-  #publishing = false;
   #closed = false;
 
   constructor(watch: Watch, send: Send, prefix: string) {
@@ -55,8 +54,7 @@ export class Share {
 
   /** Writes this process's figures. Failures are shown by the next read. */
   async publish(nowMs: number): Promise<void> {
-    if (this.#publishing || this.#closed) return;
-    this.#publishing = true;
+    if (this.#closed) return;
     try {
       const report = this.#watch.report();
       await Promise.all([
@@ -66,8 +64,6 @@ export class Share {
       ]);
     } catch {
       // The dashboard shows the error, and the app goes on.
-    } finally {
-      this.#publishing = false;
     }
   }
 

@@ -49,11 +49,10 @@ describe("what is in use", () => {
   it("may fail to be read, which ends neither the process nor the counting", () => {
     vi.useFakeTimers();
     const warnings = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-    const { watch, leave } = joinWatch();
+    const ended = vi.fn();
+    const { watch, leave } = joinWatch(ended);
     const store = memoryStore();
     const limiter = createLimiter({ name: "broken-size", policy: fixedWindow({ limit: 1, window: "1m" }), store });
-    const ended = vi.fn();
-    watch.eachSecond(ended);
     Object.defineProperty(store, "size", {
       configurable: true,
       get: () => {
