@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Policy } from "@floodgate/core";
 import { describePolicy, type RuleSet } from "@floodgate/core/rules";
 import type { CompareOptions, Comparison } from "../compare/compare.js";
 import { trialRules } from "../compare/trial.js";
 import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
-import type { LogSummary, Simulation } from "../simulate.js";
+import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
 import type { Suggestion, SuggestOptions } from "../suggest/suggest.js";
 import type { ReportClient, ReportData, ReportRule } from "./contract.js";
 import { type Survey, type SurveyOptions, survey } from "./survey.js";
@@ -24,12 +23,7 @@ const maxNotes = 50;
 const longestName = 200;
 
 /** A rule, or a policy that was tried, and what it did. */
-interface Reported extends RuleMeasure {
-  readonly name: string;
-  readonly policy: Policy;
-  readonly mode: "enforce" | "shadow";
-  readonly by: string;
-}
+type Reported = Omit<SimulatedRule, "memory">;
 
 /**
  * The report of a simulation: it tries other limits too, so it reads the logs twice more.

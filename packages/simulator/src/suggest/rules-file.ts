@@ -1,6 +1,8 @@
+import type { AlgorithmName } from "../compare/policy-text.js";
 import { matchOf } from "../compare/trial.js";
 import { count, duration, number, percent, time } from "../print/numbers.js";
 import { sanitize, shownKey } from "../print/table.js";
+import { limitOption } from "../report/policies.js";
 import { percentiles, type SuggestedRule, type Suggestion } from "./suggest.js";
 
 /** A suggestion as a rules file, in which comments explain each number. */
@@ -75,30 +77,29 @@ function matchText(match: string): string {
   return `{ ${words.join(", ")} }`;
 }
 
-function numbersText({ algorithm, options, need }: SuggestedRule, window: string): string[] {
+function numbersText({ algorithm, options, policy, need }: SuggestedRule, window: string): string[] {
   const limit = Math.max(1, need.value);
   const all = need.above === 0 ? "all clients" : `all but ${number(need.above)} of the clients`;
   const confidence =
     need.high === undefined
       ? `With 95 % confidence it is ${number(need.low)} or more, maybe more than any client of this log has shown.`
       : `With 95 % confidence it is between ${number(need.low)} and ${number(need.high)}.`;
-  const pace = (option: string): string =>
-    `${option} ${number(options[option] as number)} per ${window}: the limit of the sliding-window-log.`;
-  switch (algorithm) {
-    case "fixed-window":
-      return [`limit ${number(limit)}: ${all} used no more of a fixed window of ${window}. ${confidence}`];
-    case "sliding-window-log":
-      return [`limit ${number(limit)}: ${all} used no more of any ${window}. ${confidence}`];
-    case "sliding-window-counter":
-      return [`limit ${number(limit)}: ${all} used no more of any ${window}, as its two counters estimate it. ${confidence}`];
-    case "token-bucket":
-      return [pace("refill"), `capacity ${number(limit)}: with that refill, ${all} were never short of more tokens. ${confidence}`];
-    case "leaky-bucket":
-      return [pace("leak"), `capacity ${number(limit)}: with that leak, ${all} never had more requests in the queue. ${confidence}`];
-    case "gcra":
-      return [pace("limit"), `burst ${number(limit)}: at that pace, ${all} were never ahead by more requests. ${confidence}`];
-  }
+  const { pace, says } = meanings[algorithm];
+  return [
+    ...(pace === undefined ? [] : [`${pace} ${number(options[pace] as number)} per ${window}: the limit of the sliding-window-log.`]),
+    `${limitOption(policy)} ${number(limit)}: ${says(all, window)}. ${confidence}`,
+  ];
 }
+
+/** What a limit is to the clients that it does not touch; and the option that is the pace, of algorithms that have one beside their limit. */
+const meanings: Readonly<Record<AlgorithmName, { readonly pace?: string; says(all: string, window: string): string }>> = {
+  "fixed-window": { says: (all, window) => `${all} used no more of a fixed window of ${window}` },
+  "sliding-window-log": { says: (all, window) => `${all} used no more of any ${window}` },
+  "sliding-window-counter": { says: (all, window) => `${all} used no more of any ${window}, as its two counters estimate it` },
+  "token-bucket": { pace: "refill", says: (all) => `with that refill, ${all} were never short of more tokens` },
+  "leaky-bucket": { pace: "leak", says: (all) => `with that leak, ${all} never had more requests in the queue` },
+  gcra: { pace: "limit", says: (all) => `at that pace, ${all} were never ahead by more requests` },
+};
 
 /** What the rule did when the log was replayed under it. */
 function effectText(rule: SuggestedRule): string[] {

@@ -121,12 +121,6 @@ function passedInWindow(windowMs: number): (atMs: number) => number {
 
 /** How many of these times, which ascend, are at or before a moment. */
 function countUpTo(times: readonly number[], nowMs: number): number {
-  let low = 0;
-  let high = times.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] as number) <= nowMs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const after = times.findIndex((timeMs) => timeMs > nowMs);
+  return after < 0 ? times.length : after;
 }
