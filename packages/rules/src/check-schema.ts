@@ -24,7 +24,10 @@ function fromIssue(issue: z.core.$ZodIssue, parent: Path): SchemaError[] {
     // `messageOfIssue` put the known keys there.
     const known = issue.message.split(" ");
     return issue.keys.map((key) => ({
-      explain: () => messageThrownBy(() => checkOptions(pathText(path), { [key]: valueAt(issue.input, key) }, known, "")),
+      explain: () =>
+        key === "policy" && known.includes("algorithm")
+          ? `${pathText(path)} is a policy itself. Write its \`algorithm\` and numbers here, without \`policy\`.`
+          : messageThrownBy(() => checkOptions(pathText(path), { [key]: valueAt(issue.input, key) }, known, "")),
       path: [...path, key],
       isKey: true,
     }));

@@ -16,18 +16,22 @@ export interface YamlText {
 /** Enough for thousands of rules, and small enough to parse between two requests. */
 export const maxBytes: number = 2 ** 20;
 
-/** Input for which the parser takes minutes or all memory. */
-const bracketRun = /(?:[[\]{},]\s*){60}/;
+const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
+  // The parser would take minutes or all memory.
+  [/(?:[[\]{},]\s*){60}/, "Too many brackets and commas in a row start here."],
+  // The parser's messages would be about the text that follows.
+  [/^<{7} /m, "A merge conflict starts here. Keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>."],
+];
 
 /** Reads YAML 1.2, which includes JSON, and the position of each value. Only plain data is accepted: tags construct no objects. */
 export function readYaml(text: string): YamlText {
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) return refused([problem(`The text has ${bytes} bytes, above the maximum of ${maxBytes}.`)]);
   if (text.includes("\u{fffd}")) return refused([problem("The text is not valid UTF-8.")]);
-  const brackets = bracketRun.exec(text);
-  if (brackets !== null) {
-    const before = text.slice(0, brackets.index).split("\n");
-    const message = "Too many brackets and commas in a row start here.";
+  for (const [pattern, message] of unreadable) {
+    const found = pattern.exec(text);
+    if (found === null) continue;
+    const before = text.slice(0, found.index).split("\n");
     return refused([problem(message, [], before.length, (before.at(-1) as string).length + 1)]);
   }
   const lines = new LineCounter();
@@ -47,10 +51,11 @@ export function readYaml(text: string): YamlText {
 
   const syntax = [...document.errors, ...document.warnings];
   if (syntax.length > 0) {
-    // Only the first error of a line is shown: the others usually follow from it.
+    // Only the first error of a line is shown: the others usually follow from it, as all do once the parser has lost its place.
     const first = new Map<number, RulesProblem>();
     for (const { code, message, pos } of syntax) {
-      const found = problemOf(pos[0], ownMessages[code] ?? `${message}.`, []);
+      if (first.size > 0 && message.includes("in YAML stream")) continue;
+      const found = problemOf(pos[0], ownMessages[code] ?? `${message}.${advice(code, message)}`, []);
       if (!first.has(found.line)) first.set(found.line, found);
     }
     return refused([...first.values()]);
@@ -71,6 +76,20 @@ const ownMessages: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: "This is nested too deeply.",
   TAG_RESOLVE_FAILED:
     "Only the tags !!str, !!int, !!float, !!bool, !!null, !!map and !!seq are allowed, and only before a value of that type. Remove this tag.",
+};
+
+/** What to write, added to a message of the parser. */
+function advice(code: string, message: string): string {
+  if (code === "UNEXPECTED_TOKEN" && message.endsWith("at node end"))
+    return " Put a text with quotes, brackets, braces or commas in quotes.";
+  return advices[code] ?? "";
+}
+
+const advices: Readonly<Record<string, string>> = {
+  BAD_ALIAS: ' Put a text that begins with * in quotes: "*".',
+  BAD_SCALAR_START: " Put the text in quotes.",
+  BLOCK_AS_IMPLICIT_KEY: " Put a text with a colon in quotes, and indent each key like the one before it.",
+  TAB_AS_INDENT: " Indent with spaces.",
 };
 
 function refused(problems: readonly RulesProblem[]): YamlText {

@@ -51,7 +51,9 @@ export function addRevoke(program: Command, io: Io): void {
 
 function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]): Promise<void> {
   if (options.policy !== undefined) throw new Failure("usage", "a limit that is defined in code has no grants: they stand in the rules.");
-  return withTarget(io, options, async ({ keyText, rule: { name: rule } }, redis) => {
+  // The rules say themselves whether they have the plan.
+  const { plan: _, ...target } = options;
+  return withTarget(io, target, async ({ keyText, rule: { name: rule } }, redis) => {
     const made = { rule, key: keyText, grant };
     const { file, rulesKey } = options;
     const where =

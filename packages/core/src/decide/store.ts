@@ -144,10 +144,11 @@ export function scopeOf(store: Store): object {
 
 /** @throws FloodgateError unless it has a store's methods. The error shows no text that was given: an address may hold a password. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"] as const;
-  if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
+  if (storeMethods.every((method) => hasMethod(store, method))) return store;
   throw invalidOption(`${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, ["store"]);
 }
+
+const storeMethods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"];
 
 /** The store of a limit with slots. @throws FloodgateError if it cannot renew them. */
 export function renewingStore<M extends Mode>(store: Store<M>): Store<M> & Required<Pick<Store<M>, "renew">> {
@@ -175,6 +176,10 @@ function insteadOfStore(given: unknown): string {
   if (typeof given === "function") return `${shown(given)}. Call it: store: memoryStore(), or redisStore(new Redis(...)).`;
   if (hasMethod(given, "increment") || hasMethod(given, "incr")) {
     return `a store of another library. Write store: memoryStore(), or redisStore(new Redis(...)) with ${wrapper}.`;
+  }
+  if (hasMethod(given, "consume") && "mode" in (given as object)) {
+    const missing = storeMethods.filter((method) => !hasMethod(given, method));
+    return `a store without ${missing.join(", ")}. Install the same version of all packages of Floodgate, or add these methods.`;
   }
   return `${shown(given)}. Write store: memoryStore().`;
 }

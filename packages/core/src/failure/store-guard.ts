@@ -17,7 +17,7 @@ import {
 } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, listenerOf } from "../events/listeners.js";
-import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
+import { atPath, FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
 import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { type Breakers, breakersOf } from "./breaker.js";
@@ -324,7 +324,7 @@ export function guardStore<M extends Mode>(
 ): OwnGuard<M> {
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
-  const when = checkOnStoreError(where, onStoreError, store);
+  const when = atPath(["onStoreError"], () => checkOnStoreError(where, onStoreError, store));
   if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as OwnGuard<Mode> as OwnGuard<M>;
   const breakers = breakersOf(store);
   const fallbackDecider =

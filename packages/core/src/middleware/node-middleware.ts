@@ -107,6 +107,7 @@ export function checkDecisionName(name: string, request: object = usual): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
   throw conflict(
     `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
+    ["decisionName"],
   );
 }
 

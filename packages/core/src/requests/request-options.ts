@@ -1,5 +1,5 @@
 import { namedAddress } from "../limits/key.js";
-import { FloodgateError, shown, wrongOption } from "../support/errors.js";
+import { atPath, FloodgateError, shown, wrongOption } from "../support/errors.js";
 import { wholeNumber } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
@@ -29,7 +29,7 @@ export function requestSettings<Req>(where: string, options: RequestOptions<Req>
   const { clientIp, plan } = options;
   return {
     reader,
-    clientIp: clientIp === undefined ? reader.clientIp : clientIpResolver(where, clientIp, reader),
+    clientIp: clientIp === undefined ? reader.clientIp : atPath(["clientIp"], () => clientIpResolver(where, clientIp, reader)),
     isOwnClientIp: typeof clientIp === "function",
     ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
     plan,

@@ -1,4 +1,5 @@
 import { atPath, conflict, FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
+import { importOf } from "../support/foreign-options.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
@@ -55,7 +56,7 @@ export function rulesWithDefaults<Req>(
   const beside = definedOf(options, ruleOnlyOptions);
   if (beside.length > 0) {
     throw conflict(
-      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([name]) => name).join("`, `")}\` cannot stand beside them.`,
+      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([name]) => name).join("`, `")}\` cannot stand beside them. Write them in a rule: rules: [${exampleRule}].`,
     );
   }
   const shared = Object.fromEntries(definedOf(options, sharedOptions));
@@ -103,7 +104,11 @@ export function tryRules<Req>(
   const mistakes: FloodgateError[] = [];
   const names = new Set<unknown>();
   if (!Array.isArray(rules) || rules.length === 0) {
-    mistakes.push(wrongOption(where, "rules", "an array of at least one rule", rules, `rules: [${exampleRule}]`));
+    const isFile = typeof rules === "string";
+    const writeRules = isFile
+      ? `rules: await fileRules(${shown(rules)}), with ${importOf("fileRules", "@floodgate/rules")}`
+      : `rules: [${exampleRule}]`;
+    mistakes.push(wrongOption(where, "rules", "an array of at least one rule", rules, writeRules));
     return { compiled, mistakes };
   }
   for (const [i, rule] of rules.entries()) {

@@ -37,15 +37,18 @@ export function checkRuleCost(where: string, cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `${where}: \`cost\` must be ${wholeOf(1, cost)}, or 0 for a free request, but was ${shown(cost)}. Write cost: 1.`,
+    `${where}: \`cost\` must be ${wholeOf(1, cost)}, or 0 for a free request, but was ${shown(cost)}. Write cost: ${typeof cost === "string" && Number(cost) > 0 ? Number(cost) : 1}.`,
     { at: ["cost"] },
   );
 }
 
+/** A number as text, from the environment for example: no name of a cost. */
+const isNumber = /^\d+$/;
+
 /** The cost of a rule: a number, or a function of the request. */
 export function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): number | CostFunction<Req> {
   if (typeof cost === "function") return cost as CostFunction<Req>;
-  return typeof cost === "string" ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
+  return typeof cost === "string" && !isNumber.test(cost) ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
 }
 
 /** What a request has really cost: a function of the request. */

@@ -182,13 +182,7 @@ function ruleRoute<Req>(context: RequestContext<Req>, match: CompiledMatch | und
 function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): FloodgateError {
   const own = Object.keys(names.keys);
   const known = [...builtIn, ...own];
-  // Most names of headers have a hyphen, and no built-in name of a key has one.
-  const isHeader = isHeaderName(key) && key.includes("-") && !own.some((name) => name.includes("-"));
-  const near = isHeader
-    ? headerMark + key.toLowerCase()
-    : typeof key === "string"
-      ? nearest(key, [...known, ...own.map((name) => secretMark + name)])
-      : undefined;
+  const near = typeof key === "string" ? nearKey(key, known, own) : undefined;
   const isBuiltInSecret = typeof key === "string" && key.startsWith(secretMark) && builtIn.includes(key.slice(secretMark.length));
   const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
   const isName = near === undefined && typeof key === "string" && /^[a-z]\w{0,40}$/i.test(key);
@@ -196,4 +190,15 @@ function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): Flo
     "FLOODGATE_UNKNOWN_KEY",
     `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`${isName ? `: keys: { ${key}: (req) => req.user?.id }` : ""}.`,
   );
+}
+
+/** The name of a key that a wrong one probably means. */
+function nearKey(key: string, known: readonly string[], own: readonly string[]): string | undefined {
+  const [isMarked, header = ""] = /^headers?(?:[^\w-](.*))?$/i.exec(key) ?? [];
+  if (isMarked !== undefined && header === "") return `${headerMark}x-api-key`;
+  // Most names of headers have a hyphen, and no built-in name of a key has one.
+  const isBareHeader = key.includes("-") && !own.some((name) => name.includes("-"));
+  const name = isMarked === undefined && isBareHeader ? key : header;
+  if (isHeaderName(name)) return headerMark + name.toLowerCase();
+  return nearest(key, [...known, ...own.map((name) => secretMark + name)]);
 }

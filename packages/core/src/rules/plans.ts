@@ -114,15 +114,21 @@ export function compileGrants(
         const { key, plan, until } = grant;
         const limit = plans?.get(plan);
         if (limit === undefined) {
-          const what = `one of the rule's plans (${[...(plans?.keys() ?? [])].join(", ")})`;
-          throw invalid(where, "plan", what, plan, plans === undefined ? planExample : example);
+          const names = plans === undefined ? "the rule has none" : [...plans.keys()].join(", ");
+          throw invalid(where, "plan", `one of the rule's plans (${names})`, plan, plans === undefined ? planExample : example);
         }
-        const untilMs = isInstant.test(until) ? Date.parse(until) : Number.NaN;
+        const untilMs = isInstant.test(until) && isDate(until.slice(0, 10)) ? Date.parse(until) : Number.NaN;
         if (Number.isNaN(untilMs)) throw invalid(where, "until", "a date, or a time with its zone", until);
         return [atPath(["key"], () => textOf(key)), { plan, limit, untilMs }];
       }),
     ),
   );
+}
+
+/** Whether the calendar has this date. `Date.parse` takes February 30 for March 2. */
+function isDate(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
 /** A time without a zone would differ between servers. */

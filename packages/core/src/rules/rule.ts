@@ -5,8 +5,7 @@ import type { CostFunction, KeyFunction } from "../requests/functions.js";
 import { ipv6PrefixOption, type RequestOptions } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import type { Duration } from "../support/duration.js";
-import { conflict, shown } from "../support/errors.js";
-import { functionOrNothing } from "../support/options.js";
+import { conflict, shown, wrongOption } from "../support/errors.js";
 import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./bans.js";
 import type { Costs, RefundOption } from "./cost.js";
@@ -226,14 +225,10 @@ export function ruleContext<Req>(
   { descriptors, checkRule, cost }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "cost">,
   onEvent: EventListener | undefined,
 ): RuleContext<Req> {
-  const keys = options.keys ?? {};
-  const costs = options.costs ?? {};
-  for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
-  for (const [name, key] of Object.entries(keys)) {
-    functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
-    if (isBuiltInKey(name)) {
-      throw conflict(`${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`);
-    }
+  const keys = namedFunctions(where, "keys", options.keys ?? {}, "user", "(req) => req.user?.id");
+  const costs = namedFunctions(where, "costs", options.costs ?? {}, "items", "(req) => req.body.items.length");
+  for (const name of Object.keys(keys)) {
+    if (isBuiltInKey(name)) throw conflict(`${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`, ["keys", name]);
   }
   return {
     keys,
@@ -247,4 +242,16 @@ export function ruleContext<Req>(
     cost,
     warn: warner(onEvent),
   };
+}
+
+/** Checks an object whose members are functions of the app. A member may be undefined. The error shows an example. */
+function namedFunctions<T extends object>(where: string, option: "keys" | "costs", functions: T, name: string, example: string): T {
+  if (typeof functions !== "object" || Array.isArray(functions)) {
+    throw wrongOption(where, option, "an object with a function for each name", functions, `${option}: { ${name}: ${example} }`);
+  }
+  for (const [member, value] of Object.entries(functions)) {
+    if (value === undefined || typeof value === "function") continue;
+    throw wrongOption(where, `${option}.${member}`, "a function", value, `${option}: { ${member}: ${example} }`, [option, member]);
+  }
+  return functions;
 }

@@ -43,8 +43,10 @@ export function durationOption(where: string, option: string, duration: number |
     typeof ms === "number" && ms > maxDurationMs
       ? `a duration of at most ${maxDays}d`
       : "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
+  // A text of digits often comes from a variable such as WINDOW_MS.
+  const [unit, other] = Number(duration) % 1000 === 0 ? ["ms", "s"] : ["s", "ms"];
   const example = isUnclear
-    ? `"${duration}s", or "${duration}ms" if that is meant`
+    ? `"${duration}${unit}", or "${duration}${other}" if that is meant`
     : typeof duration === "string" && ms === undefined
       ? durationCode(duration, 1, '"15m"')
       : '"15m"';
@@ -77,11 +79,11 @@ export function formatDuration(ms: number): string {
   return parts.length === 0 ? "0ms" : parts.join(" ");
 }
 
-/** A number of these units, or a text such as `"1 hour"` or `"2w"`, as one of our durations; `usual` if it cannot be read. */
+/** A number of these units, or a text such as `"1 hour"`, `"minute"`, `"1.5h"` or `"2w"`, as one of our durations; `usual` if it cannot be read. */
 export function durationCode(value: unknown, unitMs: number, usual: string): string {
-  const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{1,12})\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
+  const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{0,12}(?:\.\d{1,3})?)\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
   const read = unitsMs.find(([, , pattern]) => pattern.test(unit.toLowerCase()));
-  const ms = typeof value === "number" ? value * unitMs : Number(count) * (read?.[1] ?? Number.NaN);
+  const ms = typeof value === "number" ? value * unitMs : Number(count || (unit && 1)) * (read?.[1] ?? Number.NaN);
   if (!Number.isSafeInteger(ms) || ms < 1) return usual;
   const [name, length] = unitsMs.find(([, length]) => ms % length === 0) as (typeof unitsMs)[number];
   return `"${ms / length}${name}"`;

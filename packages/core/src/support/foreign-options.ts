@@ -5,6 +5,8 @@ type Given = Readonly<Record<string, unknown>>;
 
 /** Values of our options, as code to write. From `store` on, only rateLimit has them. */
 const examples: Given & Readonly<Record<string, string>> = {
+  header: '{ "x-api-version": "2" }',
+  trustedHops: "1",
   limit: "100",
   window: '"15m"',
   capacity: "20",
@@ -23,6 +25,7 @@ const examples: Given & Readonly<Record<string, string>> = {
   exempt: '{ ips: ["10.0.0.0/8"] }, or `skip`',
   name: '"api"',
   match: '{ method: "POST", path: "/posts" }',
+  mode: '"shadow"',
   store: "redisStore(redis) of @floodgate/store-redis, or memoryStore()",
   skip: '(req) => req.path === "/health"',
   headers: '"standard", "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false',
@@ -72,7 +75,10 @@ const foreign: readonly Row[] = [
   ["onLimited", "statusCode status handler throw"],
   ["refundWhen", "skipSuccessfulRequests skipFailedRequests requestWasSuccessful"],
   ["decisionName", "requestPropertyName"],
-  ["clientIp", "trustProxy trustedHops trustedProxies"],
+  ["header headers", "headers"],
+  ["trustedHops clientIp", "trustProxy"],
+  ["clientIp", "trustedHops trustedProxies"],
+  ["mode", "dryRun shadow"],
   ["ipv6Prefix", "ipv6Subnet"],
   ["rules", "throttlers dynamicLimits match"],
   ["match rules", "path method"],

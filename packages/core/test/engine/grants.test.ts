@@ -58,6 +58,8 @@ describe("a grant", () => {
     [{ key: "ann", plan: "pro", until: "soon" }, /`until` of a grant must be a date, or a time with its zone, but was "soon"/],
     [{ key: "ann", plan: "pro", until: "2100-01-01T00:00:00" }, /a time with its zone/],
     [{ key: "ann", plan: "pro", until: "2100-13-01" }, /a time with its zone/],
+    [{ key: "ann", plan: "pro", until: "2100-02-30" }, /must be a date, or a time with its zone, but was "2100-02-30"/],
+    [{ key: "ann", plan: "pro", until: "2100-04-31T00:00:00Z" }, /but was "2100-04-31T00:00:00Z"/],
     [{ key: {}, plan: "pro", until: "2100-01-01" }, /A key must be/],
     [{ key: "ann", plan: "pro" }, /`until` of a grant/],
     [{ user: "ann" }, /has no option/],
@@ -74,7 +76,7 @@ describe("a grant", () => {
     const grants = [{ key: "ann", plan: "pro", until: "2100-01-01" }];
     await assert.rejects(
       web.start({ rules: [{ ...rule, grants }] }),
-      /one of the rule's plans \(\), but was "pro"\. Write plans: \{ pro: \{ limit: 1000 \} \}\./,
+      /one of the rule's plans \(the rule has none\), but was "pro"\. Write plans: \{ pro: \{ limit: 1000 \} \}\./,
     );
     await assert.rejects(web.start({ rules: [{ ...rule, plans }] }), { code: "FLOODGATE_MISSING_PLAN" });
     assert.equal((await (await web.start({ rules: [{ ...rule, plans, grants: [] }] })).get("/", ann)).status, 200);

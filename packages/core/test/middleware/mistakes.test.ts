@@ -25,6 +25,45 @@ describe("an error says what is wrong, what was given and what to write", () => 
       /^FLOODGATE_UNKNOWN_KEY: .*"x-api-key"\. Did you mean "header:x-api-key"\?/,
     ],
     ["such a name in a tuple", { ...limit, key: ["ip", "X-Tenant"] }, /"X-Tenant"\. Did you mean "header:x-tenant"\?/],
+    [
+      "the name of a file as rules",
+      { rules: "limits.yaml" },
+      /Write rules: await fileRules\("limits\.yaml"\), with import \{ fileRules \} from/,
+    ],
+    [
+      "an option beside rules",
+      { rules: [{ name: "a", ...limit }], limit: 5 },
+      /`limit` cannot stand beside them\. Write them in a rule: rules: \[/,
+    ],
+    ["a path as a match", { rules: [{ name: "a", ...limit, match: "/a" }] }, /but was given "\/a"\. Write match: \{ path: "\/a" \}\.$/],
+    [
+      "a method and a path as a match",
+      { rules: [{ name: "a", ...limit, match: "post /a" }] },
+      /Write match: \{ method: "POST", path: "\/a" \}\.$/,
+    ],
+    [
+      "headers in a match",
+      { rules: [{ name: "a", ...limit, match: { headers: { x: "1" } } }] },
+      /Write header: \{ "x-api-version": "2" \}\.$/,
+    ],
+    ["a cost as text", { ...limit, cost: "3" }, /^FLOODGATE_INVALID_COST: .*but was "3"\. Write cost: 3\.$/],
+    ["headers as a key", { ...limit, key: "headers:X-Tenant" }, /Did you mean "header:x-tenant"\?/],
+    ["a header without a name as a key", { ...limit, key: "header" }, /Did you mean "header:x-api-key"\?/],
+    [
+      "a list of keys",
+      { ...limit, keys: ["user"] },
+      /`keys` must be an object with a function for each name, but was an array of 1\. Write keys: \{ user: /,
+    ],
+    [
+      "a proxy setting of a framework in clientIp",
+      { ...limit, clientIp: { trustProxy: 1 } },
+      /no option `trustProxy`\. Write trustedHops: 1\.$/,
+    ],
+    [
+      "a plan in a grant without plans",
+      { rules: [{ name: "a", ...limit, grants: [{ key: "a", plan: "pro", until: "2030-01-01" }] }] },
+      /one of the rule's plans \(the rule has none\), but was "pro"/,
+    ],
     ["weeks", { limit: 5, window: "1w" }, /^FLOODGATE_INVALID_DURATION: .*was "1w"\. Write window: "7d"\./],
     [
       "an option of rateLimit in a rule",
@@ -100,4 +139,14 @@ describe("an error says what is wrong, what was given and what to write", () => 
       });
     }
   });
+});
+
+it.each<[string, object, readonly (string | number)[]]>([
+  ["a key", { ...limit, keys: { user: "x-user" } }, ["keys", "user"]],
+  ["a built-in key", { ...limit, keys: { ip: () => "a" } }, ["keys", "ip"]],
+  ["a cost", { ...limit, costs: { tokens: 1 } }, ["costs", "tokens"]],
+  ["the client's address", { ...limit, clientIp: { trustedHops: "1" } }, ["clientIp", "trustedHops"]],
+  ["what happens when the store fails", { ...limit, onStoreError: "open" }, ["onStoreError"]],
+])("the error of %s has its path", (_, options, at) => {
+  expect(() => made(options)).toThrow(expect.objectContaining({ at }));
 });

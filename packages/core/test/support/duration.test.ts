@@ -34,32 +34,28 @@ test.each([1, 60, 900, 3600, 86_400, 1500, 60_001])(
   },
 );
 
-test.each([
-  "1 fortnight",
-  "",
-  "s",
-  "1.5s",
-  "-1s",
-  "0s",
-  "١s",
-  "99999999999999999999d",
-  0,
-  -1,
-  1.5,
-  Number.NaN,
-  Number.POSITIVE_INFINITY,
-  2 ** 51,
-])("%o is no duration, and the error says what one is", (value) => {
-  expect(() => parseDuration(value, "window")).toThrow(
-    expect.objectContaining({
-      code: "FLOODGATE_INVALID_DURATION",
-      message: expect.stringMatching(/`window` must be a duration.*Write window: "15m"/),
-    }),
-  );
+test("digits as text are milliseconds if they are a multiple of 1000", () => {
+  expect(() => parseDuration("60000", "window")).toThrow('but was "60000". Write window: "60000ms", or "60000s" if that is meant.');
+  expect(() => parseDuration("60", "window")).toThrow('but was "60". Write window: "60s", or "60ms" if that is meant.');
 });
+
+test.each(["1 fortnight", "", "-1s", "0s", "١s", "99999999999999999999d", 0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 51])(
+  "%o is no duration, and the error says what one is",
+  (value) => {
+    expect(() => parseDuration(value, "window")).toThrow(
+      expect.objectContaining({
+        code: "FLOODGATE_INVALID_DURATION",
+        message: expect.stringMatching(/`window` must be a duration.*Write window: "15m"/),
+      }),
+    );
+  },
+);
 
 test.each([
   ["1 min", "1m"],
+  ["minute", "1m"],
+  ["1.5h", "90m"],
+  ["1.5s", "1500ms"],
   ["1min", "1m"],
   ["2 hours", "2h"],
   ["1S", "1s"],
