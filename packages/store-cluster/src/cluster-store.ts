@@ -40,6 +40,9 @@ export interface ClusterStoreOptions {
 /** The most calls in a message, so that the server stays free for other workers. */
 const maxCalls = 256;
 
+/** How long it listens without need. */
+const idleMs = 10;
+
 /** The timeout of direct calls. Limiters and middlewares say their own. */
 const defaultTimeoutMs = 100;
 
@@ -81,7 +84,10 @@ const connections = new WeakMap<Port, Map<string, Connection>>();
 
 type MakeCall = (limitNumber: (limit: Limit) => number) => Call;
 
-/** A call, and the promises that wait for its result: several if they are equal requests. They share the deadline of the first. */
+/** Returns the result of the nth of equal requests. */
+type Read = (n: number) => unknown;
+
+/** A call, and how many wait for its result: several if they are equal requests. They share the deadline of the first. */
 class Group implements Waiter {
   readonly call: MakeCall;
   readonly timeoutMs: number;
@@ -91,9 +97,14 @@ class Group implements Waiter {
   readonly latestMs: number;
   place = -1;
   settled = false;
+  /** How many wait. */
+  times = 0;
   readonly #connection: Connection;
   readonly #read: (result: never) => unknown;
-  readonly #waiting: { readonly resolve: (value: never) => void; readonly reject: (error: FloodgateError) => void }[] = [];
+  /** One for all: a promise of each request's own, with its functions, would cost more. */
+  readonly #answer: Promise<Read>;
+  #resolve!: (read: Read) => void;
+  fail!: (error: FloodgateError) => void;
 
   constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Check | undefined) {
     const nowMs = performance.now();
@@ -104,11 +115,10 @@ class Group implements Waiter {
     this.timeoutMs = timeoutMs;
     this.deadlineMs = unblockedMs(nowMs) + timeoutMs;
     this.latestMs = latestMs(timeoutMs, nowMs);
-  }
-
-  /** How many wait. */
-  get times(): number {
-    return this.#waiting.length;
+    this.#answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.fail = reject;
+    });
   }
 
   /** Whether a request may join: it is equal, and made in the same millisecond. */
@@ -119,27 +129,22 @@ class Group implements Waiter {
   }
 
   join<T>(): Promise<T> {
-    return new Promise<T>((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    const n = this.times++;
+    return this.#answer.then((read) => read(n) as T);
   }
 
   finish(result: unknown): void {
     const made = Array.isArray(result) && this.times > 1 ? ofRuns(result as Runs) : [result];
     // Of equal requests, those after a failure have no decision.
     const reason = Array.isArray(result) ? result.at(-1) : result;
-    for (const [n, { resolve, reject }] of this.#waiting.entries()) {
-      if (typeof reason === "string" && (made.length <= n || made[n] === reason)) reject(fault(reason));
-      else {
-        try {
-          resolve(this.#read(made[n] as never) as never);
-        } catch (error) {
-          reject(fault(`its answer cannot be read: ${error}`));
-        }
+    this.#resolve((n) => {
+      if (typeof reason === "string" && (made.length <= n || made[n] === reason)) throw fault(reason);
+      try {
+        return this.#read(made[n] as never);
+      } catch (error) {
+        throw fault(`its answer cannot be read: ${error}`);
       }
-    }
-  }
-
-  fail(error: FloodgateError): void {
-    for (const { reject } of this.#waiting) reject(error);
+    });
   }
 
   expire(): void {
@@ -181,18 +186,11 @@ class Connection {
   consume(limit: Limit, key: string, cost: number, timeoutMs: number): Promise<Decision> {
     const last = this.#last.get(key);
     if (last?.takes(limit, cost, timeoutMs)) return last.join();
-    return this.ask(
-      timeoutMs,
-      (number) => ["consume", number(limit), key, cost],
-      (result: DecisionMessage) => readDecision(limit, cost, result),
-      { limit, key, cost },
-    );
+    return this.ask(timeoutMs, (number) => ["consume", number(limit), key, cost], decisionOf(limit, cost), { limit, key, cost });
   }
 
   expire(group: Group): void {
-    group.settled = true;
-    group.fail(this.#timeout(group.timeoutMs));
-    this.#rest();
+    this.#failAll([group], this.#timeout(group.timeoutMs));
   }
 
   #isBusy(): boolean {
@@ -239,10 +237,10 @@ class Connection {
       if (!limits.has(text)) limits.set(text, limits.size);
       return limits.get(text) as number;
     };
-    const nowMs = machineMs();
+    const nowMs = machineMs(steadyMs);
     const calls = groups.map((group) => [Math.floor(nowMs + msLeft(group, steadyMs)), group.call(numberOf), group.times] as const);
     this.#listen();
-    const failed = (error: unknown): void => this.#failAll(groups, String(error));
+    const failed = (error: unknown): void => this.#failAll(groups, fault(String(error)));
     try {
       post(this.#port, { floodgate: this.#name, version, id: ++this.#id, limits: [...limits.keys()], calls }, failed);
     } catch (error) {
@@ -259,15 +257,15 @@ class Connection {
 
   #rest(): void {
     if (this.#isBusy()) return;
-    if (this.#waiting.some(({ settled }) => !settled)) {
-      this.#schedule();
-      return;
+    // A tick comes before the microtasks in which requests that were just decided make their next calls. Those join this batch.
+    if (this.#waiting.some(({ settled }) => !settled)) queueMicrotask(() => this.#schedule());
+    else if (!this.#leaves) {
+      this.#leaves = true;
+      setTimeout(this.#leave, idleMs);
     }
-    if (!this.#leaves) setImmediate(this.#leave);
-    this.#leaves = true;
   }
 
-  /** Stops listening a turn after the last answer: on a busy process the next call is there by then. */
+  /** Stops listening some time after an answer. Sooner, a busy process would poll once more after each answer. */
   readonly #leave = (): void => {
     this.#leaves = false;
     if (!this.#listens || this.#isBusy() || this.#waiting.length > 0) return;
@@ -286,7 +284,7 @@ class Connection {
   };
 
   readonly #gone = (): void => {
-    this.#failAll([...this.#inFlight, ...this.#waiting.splice(0)], "the process that keeps the counts has closed its channel");
+    this.#failAll([...this.#inFlight, ...this.#waiting.splice(0)], fault("the process that keeps the counts has closed its channel"));
   };
 
   readonly #listeners = [
@@ -295,8 +293,8 @@ class Connection {
     ["close", this.#gone],
   ] as const;
 
-  #failAll(groups: readonly Group[], reason: string): void {
-    for (const group of groups) if (this.#settles(group)) group.fail(fault(reason));
+  #failAll(groups: readonly Group[], error: FloodgateError): void {
+    for (const group of groups) if (this.#settles(group)) group.fail(error);
     this.#rest();
   }
 
@@ -304,12 +302,23 @@ class Connection {
   #settles(group: Group): boolean {
     if (group.settled) return false;
     group.settled = true;
-    return this.#deadlines.delete(group);
+    this.#deadlines.delete(group);
+    return true;
   }
 }
 
 function fault(reason: string): FloodgateError {
   return new FloodgateError("FLOODGATE_STORE_FAULT", `clusterStore: ${reason}.`);
+}
+
+/** Reads the answer of a call that decides. */
+function decisionOf(limit: Limit, cost: number): (result: DecisionMessage) => Decision {
+  return (result) => readDecision(limit, cost, result);
+}
+
+/** A charge without what its record has besides. */
+function plain({ cost, atMs, state, heldUntilMs, receipt }: Charge): Charge {
+  return { cost, atMs, state, heldUntilMs, receipt };
 }
 
 class ClusterStore implements Store<"async"> {
@@ -341,27 +350,21 @@ class ClusterStore implements Store<"async"> {
   }
 
   peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
-    return this.#connection.ask(
-      timeoutMs,
-      (number) => ["peek", number(limit), key],
-      (result: DecisionMessage) => readDecision(limit, 1, result),
-    );
+    return this.#connection.ask(timeoutMs, (number) => ["peek", number(limit), key], decisionOf(limit, 1));
   }
 
   renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision | undefined> {
-    const { cost, atMs, state, receipt } = charge;
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["renew", number(limit), key, { cost, atMs, state, receipt }],
-      (result: DecisionMessage | null) => (result === null ? undefined : readDecision(limit, cost, result)),
+      (number) => ["renew", number(limit), key, plain(charge)],
+      (result: DecisionMessage | null) => (result === null ? undefined : readDecision(limit, charge.cost, result)),
     );
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
-    const { cost: charged, atMs, state, heldUntilMs, receipt } = charge;
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["settle", number(limit), key, { cost: charged, atMs, state, heldUntilMs, receipt }, cost],
+      (number) => ["settle", number(limit), key, plain(charge), cost],
       (units: number) => units,
     );
   }
@@ -386,11 +389,8 @@ class ClusterStore implements Store<"async"> {
     return this.#connection.ask(
       timeoutMs,
       (number) => ["keyState", number(limit), key],
-      ({ atMs, state, block, ban, decision }: Omit<Inspection, "decision"> & { readonly decision: DecisionMessage }) => ({
-        atMs,
-        state,
-        block,
-        ban,
+      ({ decision, ...seen }: Omit<Inspection, "decision"> & { readonly decision: DecisionMessage }) => ({
+        ...seen,
         decision: readDecision(limit, 1, decision),
       }),
     );

@@ -170,9 +170,12 @@ export function post(port: Port, message: Batch | Results, onError: (error: Erro
   else (port.send as (...args: unknown[]) => unknown)(message, undefined, undefined, (error: Error | null) => error && onError(error));
 }
 
+/** What the clock of `machineMs` is ahead of `performance.now()`. */
+const aheadMs = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
+
 /** Milliseconds by a clock that never steps, and that all processes of the machine share. */
-export function machineMs(): number {
-  return Number(process.hrtime.bigint() / 1000n) / 1000;
+export function machineMs(steadyMs: number = performance.now()): number {
+  return aheadMs + steadyMs;
 }
 
 /** Checks the option `name`. */
