@@ -1,9 +1,9 @@
 import { conflict, shown, wrongOption } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, type Edges, emptyView, type PolicyBase, register } from "./algorithm.js";
+import { type AlgorithmDefinition, type Edges, type PolicyBase, register } from "./algorithm.js";
 import { Calendar, type CalendarUnit, calendarUnits, type Weekday, weekdays } from "./calendar.js";
-import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
+import { windowAlgorithm } from "./fixed-window.js";
 
 /** A count that restarts with each hour, day, week, month or year of a time zone. */
 export interface CalendarWindowPolicy extends PolicyBase {
@@ -116,61 +116,6 @@ function edgesAt({ stateKind, per, timeZone, startsOn = 0 }: CalendarWindowPolic
   return getOrMake(calendars, stateKind, () => new Calendar(per, timeZone, firstOf(startsOn))).edgesAt(nowMs);
 }
 
-/** As in a fixed window, and the window's end. So a window keeps its edges if another process has other data of the time zone. */
-const layout = ["start", "count", "end"] as const;
-const END = layout.indexOf("end");
-
-const algorithm: Algorithm<CalendarWindowPolicy> = {
-  name: "calendar-window",
-  parameters: ["limit", "spanMs"],
-  cells: layout,
-  edges: edgesAt,
-  windowEndMs: (policy, atMs) => edgesAt(policy, atMs).find((edge) => edge > atMs) as number,
-
-  size: () => layout.length,
-
-  decide(limit, cells, at, nowMs, cost, commit) {
-    const { policy } = limit;
-    let start = cells[at + START] as number;
-    let end = cells[at + END] as number;
-    let count = cells[at + COUNT] as number;
-    if (isOver(policy, start, end, count, nowMs)) {
-      [, start, end] = edgesAt(policy, nowMs);
-      count = 0;
-    }
-    const made = decideInWindow(limit, cells, at, nowMs, cost, commit, start, end, count);
-    if (made.allowed && commit) cells[at + END] = end;
-    return made;
-  },
-
-  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    let start = cells[at + START] as number;
-    let end = cells[at + END] as number;
-    let count = cells[at + COUNT] as number;
-    if (isOver(policy, start, end, count, nowMs)) {
-      if (reserved > 0) return 0;
-      [, start, end] = edgesAt(policy, nowMs);
-      count = 0;
-    }
-    if (reserved > 0 && (chargedAtMs < start || chargedAtMs >= end)) return 0;
-    const change = settleInWindow(cells, at, start, count, reserved, cost);
-    cells[at + END] = count + change === 0 ? 0 : end;
-    return change;
-  },
-
-  view(policy, cells, at, nowMs) {
-    const start = cells[at + START] as number;
-    const end = cells[at + END] as number;
-    const count = cells[at + COUNT] as number;
-    return isOver(policy, start, end, count, nowMs) ? emptyView : viewOfWindow(policy.limit, start, end, count);
-  },
-};
-
-/** Whether a state counts no more: nothing was taken, the window has ended, or a clock that was wrong has begun it. */
-function isOver({ spanMs }: CalendarWindowPolicy, start: number, end: number, count: number, nowMs: number): boolean {
-  return count === 0 || nowMs >= end || start - nowMs > spanMs || end - start > 2 * spanMs;
-}
-
 export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy, CalendarWindowOptions> = register("calendar-window", {
   numbers: ["limit"],
   make: calendarWindow,
@@ -185,7 +130,7 @@ export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy,
     const first = isUsual(startsOn) ? "" : ` from ${typeof startsOn === "number" ? "day " : ""}${startsOn}`;
     return `${limit} per ${per}${first} in ${timeZone}`;
   },
-  algorithms: [algorithm],
+  algorithms: [windowAlgorithm("calendar-window", ["limit", "spanMs"], edgesAt)],
 });
 
 function isUsual(startsOn: CalendarWindowPolicy["startsOn"]): boolean {

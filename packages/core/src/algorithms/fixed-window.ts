@@ -1,16 +1,6 @@
 import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import {
-  type Algorithm,
-  type AlgorithmDefinition,
-  type Cells,
-  type DecisionUnder,
-  emptyView,
-  type Limit,
-  type PolicyBase,
-  register,
-  type WindowsView,
-} from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, type Edges, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 
@@ -50,89 +40,100 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
 
 /** The start of the window, and the units taken in it. They exceed the limit if it was higher before, or after a debt. */
 const layout = ["start", "count"] as const;
-export const START: number = layout.indexOf("start");
-export const COUNT: number = layout.indexOf("count");
+const START = layout.indexOf("start");
+const COUNT = layout.indexOf("count");
+/** Where windows of several lengths store their end. So a window keeps its edges if another process has other data of the time zone. */
+const END = layout.length;
 
-/** Decides a request in a window that holds `taken` units. Fixed and calendar windows differ in their edges only. */
-export function decideInWindow<Q extends PolicyBase>(
-  limit: Pick<Limit<Q>, "name" | "policy">,
-  cells: Cells,
-  at: number,
-  nowMs: number,
-  cost: number,
-  commit: boolean,
-  start: number,
-  end: number,
-  taken: number,
-): DecisionUnder<Q> {
-  const { quota } = limit.policy;
-  let count = taken;
-  const allowed = cost <= quota - count;
-  if (allowed && commit) {
-    count += cost;
-    cells[at + START] = start;
-    cells[at + COUNT] = count;
-  }
-  const remaining = count > quota ? 0 : quota - count;
-  const resetAfterMs = count === 0 ? 0 : end - nowMs;
-  const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-  // `Math.max` would allocate another number.
-  let atMs = nowMs;
-  if (start > nowMs) atMs = start;
-  return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+/**
+ * Whether a state counts no more: nothing was taken, the window has ended, or a clock that was wrong has begun it. No window is longer than
+ * two spans.
+ */
+function isOver({ spanMs }: PolicyBase, start: number, end: number, count: number, nowMs: number): boolean {
+  return count === 0 || nowMs >= end || start - nowMs > spanMs || end - start > 2 * spanMs;
 }
 
-/** Settles a charge in the window from `start`, which holds `count` units. Returns the change. */
-export function settleInWindow(cells: Cells, at: number, start: number, count: number, reserved: number, cost: number): number {
-  const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
-  cells[at + START] = count + change === 0 ? 0 : start;
-  cells[at + COUNT] = count + change;
-  return change;
+/** The edges of windows that start at whole multiples of the span. */
+function multiplesAt({ spanMs }: PolicyBase, nowMs: number): Edges {
+  const start = Math.floor(nowMs / spanMs) * spanMs;
+  return [start - spanMs, start, start + spanMs, start + 2 * spanMs];
 }
 
-export function viewOfWindow(limit: number, startMs: number, endMs: number, count: number): WindowsView {
-  return { kind: "windows", windowMs: endMs - startMs, limit, windows: [{ startMs, endMs, count, weight: 1 }] };
+/**
+ * The algorithm of windows whose count restarts at each edge.
+ * @param edges their edges. Default: the whole multiples of the policy's span.
+ */
+export function windowAlgorithm<P extends PolicyBase>(
+  name: string,
+  parameters: Algorithm<P>["parameters"],
+  edges?: Algorithm<P>["edges"],
+): Algorithm<P> {
+  const hasEnd = edges !== undefined;
+  const cells = hasEnd ? [...layout, "end"] : layout;
+  const edgesAt = edges ?? multiplesAt;
+
+  return {
+    name,
+    parameters,
+    cells,
+    ...(hasEnd && { edges }),
+    windowEndMs: (policy, atMs) => edgesAt(policy, atMs)[2],
+
+    size: () => cells.length,
+
+    decide(limit, state, at, nowMs, cost, commit) {
+      const { policy } = limit;
+      const { quota } = policy;
+      let start = state[at + START] as number;
+      let end = hasEnd ? (state[at + END] as number) : start + policy.spanMs;
+      let count = state[at + COUNT] as number;
+      if (isOver(policy, start, end, count, nowMs)) {
+        [, start, end] = edgesAt(policy, nowMs);
+        count = 0;
+      }
+      const allowed = cost <= quota - count;
+      if (allowed && commit) {
+        count += cost;
+        state[at + START] = start;
+        state[at + COUNT] = count;
+        if (hasEnd) state[at + END] = end;
+      }
+      const remaining = count > quota ? 0 : quota - count;
+      const resetAfterMs = count === 0 ? 0 : end - nowMs;
+      const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
+      // `Math.max` would allocate another number.
+      let atMs = nowMs;
+      if (start > nowMs) atMs = start;
+      return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+    },
+
+    settle(policy, state, at, nowMs, chargedAtMs, reserved, cost) {
+      let start = state[at + START] as number;
+      let end = hasEnd ? (state[at + END] as number) : start + policy.spanMs;
+      let count = state[at + COUNT] as number;
+      if (isOver(policy, start, end, count, nowMs)) {
+        if (reserved > 0) return 0;
+        [, start, end] = edgesAt(policy, nowMs);
+        count = 0;
+      }
+      if (reserved > 0 && (chargedAtMs < start || chargedAtMs >= end)) return 0;
+      const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
+      const isUsed = count + change > 0;
+      state[at + START] = isUsed ? start : 0;
+      state[at + COUNT] = count + change;
+      if (hasEnd) state[at + END] = isUsed ? end : 0;
+      return change;
+    },
+
+    view(policy, state, at, nowMs) {
+      const startMs = state[at + START] as number;
+      const endMs = hasEnd ? (state[at + END] as number) : startMs + policy.spanMs;
+      const count = state[at + COUNT] as number;
+      if (isOver(policy, startMs, endMs, count, nowMs)) return emptyView;
+      return { kind: "windows", windowMs: endMs - startMs, limit: policy.quota, windows: [{ startMs, endMs, count, weight: 1 }] };
+    },
+  };
 }
-
-const algorithm: Algorithm<FixedWindowPolicy> = {
-  name: "fixed-window",
-  parameters: ["limit", "windowMs"],
-  cells: layout,
-
-  windowEndMs: ({ windowMs }, atMs) => (Math.floor(atMs / windowMs) + 1) * windowMs,
-
-  size: () => layout.length,
-
-  decide(limit, cells, at, nowMs, cost, commit) {
-    const { windowMs } = limit.policy;
-    let start = cells[at + START] as number;
-    let count = cells[at + COUNT] as number;
-    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
-      start = Math.floor(nowMs / windowMs) * windowMs;
-      count = 0;
-    }
-    return decideInWindow(limit, cells, at, nowMs, cost, commit, start, start + windowMs, count);
-  },
-
-  settle({ windowMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    let start = cells[at + START] as number;
-    let count = cells[at + COUNT] as number;
-    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
-      if (reserved > 0) return 0;
-      start = Math.floor(nowMs / windowMs) * windowMs;
-      count = 0;
-    }
-    if (reserved > 0 && (chargedAtMs < start || chargedAtMs - start >= windowMs)) return 0;
-    return settleInWindow(cells, at, start, count, reserved, cost);
-  },
-
-  view({ limit, windowMs }, cells, at, nowMs) {
-    const startMs = cells[at + START] as number;
-    const count = cells[at + COUNT] as number;
-    if (count === 0 || startMs - nowMs > windowMs || nowMs - startMs >= windowMs) return emptyView;
-    return viewOfWindow(limit, startMs, startMs + windowMs, count);
-  },
-};
 
 export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, FixedWindowOptions> = register("fixed-window", {
   numbers: ["limit", "window"],
@@ -140,5 +141,5 @@ export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, Fixed
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
   share: ({ limit }, part) => ({ limit: part(limit) }),
   describe: ({ limit, windowMs }) => `${limit} per ${formatDuration(windowMs)}`,
-  algorithms: [algorithm],
+  algorithms: [windowAlgorithm("fixed-window", ["limit", "windowMs"])],
 });
