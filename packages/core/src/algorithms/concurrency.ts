@@ -23,6 +23,7 @@ import {
   hold,
   maxHeld,
   release,
+  timeOf,
   unitsFrom,
   viewOfHeld,
 } from "./held-units.js";
@@ -69,23 +70,19 @@ function take<Q extends ConcurrencyPolicy>(
   owns: boolean,
 ): DecisionUnder<Q> {
   const { limit: quota, holdMs } = limit.policy;
-  let count = countOf(cells, at);
-  let newestMs = count > 0 ? endOf(cells, at, count - 1) - holdMs : 0;
-  const exists = count > 0 && newestMs - nowMs <= holdMs;
-  const atMs = exists && newestMs > nowMs ? newestMs : nowMs;
-  let first = exists ? endedAt(cells, at, atMs) : count;
+  const listedMs = timeOf(cells, at, nowMs, holdMs);
+  const atMs = listedMs ?? nowMs;
+  let first = listedMs === undefined ? countOf(cells, at) : endedAt(cells, at, atMs);
   let held = unitsFrom(cells, at, first);
   const allowed = owns || cost <= quota - held;
   if (allowed && commit) {
     dropFirst(cells, at, first);
     hold(cells, at, atMs + holdMs, cost);
     first = 0;
-    count = countOf(cells, at);
     held += cost;
-    newestMs = atMs;
   }
   const remaining = Math.max(quota - held, 0);
-  const resetAfterMs = held === 0 ? 0 : newestMs + holdMs - nowMs;
+  const resetAfterMs = held === 0 ? 0 : endOf(cells, at, countOf(cells, at) - 1) - nowMs;
   let retryAfterMs = 0;
   if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
   else if (cost > remaining) retryAfterMs = endOf(cells, at, entryThatFrees(cells, at, first, held + cost - quota)) - nowMs;
@@ -103,11 +100,8 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   decide: (limit, cells, at, nowMs, cost, commit) => take(limit, cells, at, nowMs, cost, commit, false),
 
   settle({ holdMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const count = countOf(cells, at);
-    if (cost >= reserved || count === 0) return 0;
-    const newestMs = endOf(cells, at, count - 1) - holdMs;
-    const atMs = Math.max(nowMs, newestMs);
-    if (newestMs - nowMs > holdMs || chargedAtMs + holdMs <= atMs) return 0;
+    const atMs = timeOf(cells, at, nowMs, holdMs);
+    if (cost >= reserved || atMs === undefined || chargedAtMs + holdMs <= atMs) return 0;
     const units = release(cells, at, chargedAtMs + holdMs, reserved - cost);
     // A list of nothing but units that have ended is no state.
     const ended = endedAt(cells, at, atMs);
@@ -121,10 +115,8 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   },
 
   view({ limit, holdMs }, cells, at, nowMs) {
-    const count = countOf(cells, at);
-    const newestMs = endOf(cells, at, count - 1) - holdMs;
-    if (count === 0 || newestMs - nowMs > holdMs) return emptyView;
-    return viewOfHeld(cells, at, endedAt(cells, at, Math.max(nowMs, newestMs)), limit, emptyView);
+    const atMs = timeOf(cells, at, nowMs, holdMs);
+    return atMs === undefined ? emptyView : viewOfHeld(cells, at, endedAt(cells, at, atMs), limit, emptyView);
   },
 };
 

@@ -35,6 +35,17 @@ function unitsIn(cells: Cells, at: number, entry: number): number {
   return cells[at + HEAD + 2 * entry + 1] as number;
 }
 
+/**
+ * The time that counts, in a list whose units are held for `longestMs` at most: a time before the newest entry was added counts as that one's.
+ * Undefined if the list counts for nothing: it is empty, or a clock that was wrong has added to it.
+ */
+export function timeOf(cells: Cells, at: number, nowMs: number, longestMs: number): number | undefined {
+  const count = countOf(cells, at);
+  if (count === 0) return undefined;
+  const newestMs = endOf(cells, at, count - 1) - longestMs;
+  return newestMs - nowMs > longestMs ? undefined : Math.max(nowMs, newestMs);
+}
+
 /** How many entries have ended at `nowMs`. They are the first ones. */
 export function endedAt(cells: Cells, at: number, nowMs: number): number {
   const count = countOf(cells, at);

@@ -11,6 +11,7 @@ import {
   hold,
   maxHeld,
   release,
+  timeOf,
   unitsBefore,
   unitsFrom,
   viewOfHeld,
@@ -29,14 +30,6 @@ export function withHolds<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<
 /** Where the cells of the policy's own algorithm begin. */
 function behind(cells: Cells, at: number): number {
   return at + HEAD + 2 * countOf(cells, at);
-}
-
-/** The time that counts: a time before the list's own counts as the list's own. Undefined if the list counts for nothing. */
-function timeOf(cells: Cells, at: number, nowMs: number, longestMs: number): number | undefined {
-  const count = countOf(cells, at);
-  if (count === 0) return undefined;
-  const lastMs = endOf(cells, at, count - 1);
-  return lastMs - nowMs > 2 * longestMs ? undefined : Math.max(nowMs, lastMs - longestMs);
 }
 
 function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
