@@ -2,14 +2,29 @@ import { type Algorithm, type Cells, checkExact, emptyView, type PolicyBase } fr
 import { changeOf, maxDebtMs, maxMissing, refundedParts } from "./debt.js";
 import { MadeDecision } from "./decision.js";
 
+/*
+ * The smooth token bucket, GCRA and the leaky bucket are one algorithm. A bucket fills at a constant rate, and a request takes units out. A
+ * queue drains at a constant rate, and a request adds units. A bucket that lacks some units decides as a queue with that backlog does. So for
+ * both of them these units are called "missing" here: a request adds its cost to them, and time takes them away.
+ *
+ * All numbers are whole. If 10 units arrive every second, a unit has 1000 parts, and 10 parts arrive each millisecond.
+ *
+ * Plans that share a key have the same `everyMs`, but may have different quotas and amounts. The state keeps the largest of each, as if one plan
+ * had charged it that has both: the state's own plan. The level is in the parts of that plan. The state ends when the bucket of that plan is
+ * full (or its queue empty). Then it ends for all plans, and a store may delete it. So together the plans never admit more than that one alone.
+ *
+ * A state that only one plan has charged has the numbers of that plan. Most states are such, and `decide` needs no conversions for them.
+ */
+
 /**
  * A rate of `amount` units every `everyMs`, in whole numbers: a unit has `unit` parts, and `flow` parts pass each millisecond. Both are
- * divided by `divisor`, to keep products small.
+ * divided by `divisor`, to keep products small: `unit * divisor` is `everyMs`, and `flow * divisor` is the amount.
  */
 export interface Rate {
   readonly unit: number;
   readonly flow: number;
   readonly divisor: number;
+  /** The parts of `quota` units. */
   readonly full: number;
   /** The time that `quota` units take, rounded up. */
   readonly spanMs: number;
@@ -56,12 +71,6 @@ function rescale(parts: number, from: number, to: number): number {
   return whole * to + (product <= Number.MAX_SAFE_INTEGER ? Math.floor(product / from) : 0);
 }
 
-/*
- * Several plans may charge one bucket. The state keeps the largest of each of their numbers, as if one plan had all of these. It uses that
- * plan's parts, and it ends when that plan's bucket is full (or its queue empty). Then it ends for all plans, and a store may delete it.
- * So together the plans never admit more than that plan alone.
- */
-
 /**
  * The state of a smooth bucket or a queue: the level (for a queue, the backlog) after the last charge, in the state's parts; the time of
  * that charge; the largest quota and amount. A quota of 0 means that the key was not used.
@@ -72,29 +81,45 @@ export const TIME: number = layout.indexOf("time");
 const QUOTA = layout.indexOf("quota");
 const AMOUNT = layout.indexOf("amount");
 
-/** A bucket fills, and a queue drains: only a queue has `maxDelayMs`. What a bucket lacks is to it what the backlog is to a queue. */
+/** Only a queue has `maxDelayMs`. */
 type Plan = Rate & { readonly quota: number; readonly maxDelayMs?: number };
 
-function divisorAt({ unit, divisor }: Plan, cells: Cells, at: number): number {
+/** A bucket stores its level, and a queue what is missing. Converts either to the other: a level to what is missing, and back. */
+function missingOrLevel({ maxDelayMs }: Plan, full: number, parts: number): number {
+  return maxDelayMs === undefined ? full - parts : parts;
+}
+
+/** Converts a stored level or backlog to other parts. Levels are rounded down, and backlogs up. */
+function converted({ maxDelayMs }: Plan, parts: number, from: number, to: number): number {
+  return maxDelayMs === undefined || from === to ? rescale(parts, from, to) : -rescale(-parts, from, to);
+}
+
+// The state's own plan, in its own parts. Its `everyMs` is that of any plan that charges the key.
+
+function stateDivisor({ unit, divisor }: Plan, cells: Cells, at: number): number {
   return divisorOf(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, unit * divisor);
 }
 
-/** The parts of a unit in a state. The same as the plan's if only one plan charges the key. */
-function unitAt(plan: Plan, cells: Cells, at: number): number {
-  return (plan.unit * plan.divisor) / divisorAt(plan, cells, at);
+function stateUnit(plan: Plan, cells: Cells, at: number): number {
+  return (plan.unit * plan.divisor) / stateDivisor(plan, cells, at);
 }
 
-function fullAt(plan: Plan, cells: Cells, at: number): number {
-  return (cells[at + QUOTA] as number) * unitAt(plan, cells, at);
+function stateFull(plan: Plan, cells: Cells, at: number): number {
+  return (cells[at + QUOTA] as number) * stateUnit(plan, cells, at);
 }
 
-/** The time that this many parts of a state take. */
-function takesAt(plan: Plan, cells: Cells, at: number, parts: number): number {
-  return takesMs(parts, cells[at + AMOUNT] as number, plan.unit * plan.divisor, divisorAt(plan, cells, at));
+/** What was missing after the last charge. */
+function stateMissing(plan: Plan, cells: Cells, at: number): number {
+  return missingOrLevel(plan, stateFull(plan, cells, at), cells[at + LEVEL] as number);
 }
 
-/** How far ahead of the clock a state may be when this plan charges it: the span of a plan with the largest numbers. */
-function spanAt(plan: Plan, cells: Cells, at: number): number {
+/** The time that this many parts take. */
+function stateTakesMs(plan: Plan, cells: Cells, at: number, parts: number): number {
+  return takesMs(parts, cells[at + AMOUNT] as number, plan.unit * plan.divisor, stateDivisor(plan, cells, at));
+}
+
+/** How far ahead of the clock a state may be when this plan charges it: the span of the state's own plan after the charge. */
+function maxAheadMs(plan: Plan, cells: Cells, at: number): number {
   const quota = Math.max(cells[at + QUOTA] as number, plan.quota);
   const amount = Math.max(cells[at + AMOUNT] as number, plan.flow * plan.divisor);
   const everyMs = plan.unit * plan.divisor;
@@ -102,61 +127,51 @@ function spanAt(plan: Plan, cells: Cells, at: number): number {
   return takesMs(quota * (everyMs / divisor), amount, everyMs, divisor);
 }
 
-/** What a state lacks after its last charge, in its own parts. */
-function missingIn(plan: Plan, cells: Cells, at: number): number {
-  const level = cells[at + LEVEL] as number;
-  return plan.maxDelayMs === undefined ? fullAt(plan, cells, at) - level : level;
-}
-
-/** When the state's own bucket is full, or its queue empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead. */
+/**
+ * When the state ends: its bucket is full, or its queue empty. -Infinity without a state, if no plan can have its numbers, or if it is too far
+ * ahead of the clock.
+ */
 export function endOf(plan: Plan, cells: Cells, at: number, nowMs: number): number {
   // No plan takes longer than ten years, or than this plan, to fill. So no stored number makes a key wait for longer.
   const longestMs = Math.max(plan.spanMs, maxDebtMs);
-  if (cells[at + QUOTA] === 0 || takesAt(plan, cells, at, fullAt(plan, cells, at)) > longestMs) return Number.NEGATIVE_INFINITY;
+  if (cells[at + QUOTA] === 0 || stateTakesMs(plan, cells, at, stateFull(plan, cells, at)) > longestMs) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
-  if (time > nowMs && time - nowMs > spanAt(plan, cells, at)) return Number.NEGATIVE_INFINITY;
-  return time + takesAt(plan, cells, at, missingIn(plan, cells, at));
+  if (time > nowMs && time - nowMs > maxAheadMs(plan, cells, at)) return Number.NEGATIVE_INFINITY;
+  return time + stateTakesMs(plan, cells, at, stateMissing(plan, cells, at));
 }
 
-/** What a state lacks at `nowMs`, in the plan's own parts, rounded up. */
+// What a plan reads from a state, and writes to it, in its own parts and at its own rate.
+
+/** What is missing at `nowMs` in a state that has not ended, rounded up. */
 export function missingAt(plan: Plan, cells: Cells, at: number, nowMs: number): number {
-  const level = converted(plan, cells[at + LEVEL] as number, unitAt(plan, cells, at), plan.unit);
+  const level = converted(plan, cells[at + LEVEL] as number, stateUnit(plan, cells, at), plan.unit);
   const gained = Math.max(nowMs - (cells[at + TIME] as number), 0) * plan.flow;
   // A product above 2^53 is rounded, but then nothing is missing in any case.
-  return Math.max((plan.maxDelayMs === undefined ? plan.full - level : level) - gained, 0);
+  return Math.max(missingOrLevel(plan, plan.full, level) - gained, 0);
 }
 
-/** Levels are rounded down, and backlogs up. */
-function converted({ maxDelayMs }: Plan, parts: number, from: number, to: number): number {
-  return maxDelayMs === undefined || from === to ? rescale(parts, from, to) : -rescale(-parts, from, to);
-}
-
-/**
- * Writes what is missing, in the plan's own parts, and the numbers of the plan that charges: the largest of each, or the plan's own if it
- * begins the state.
- */
+/** Writes what is missing, and the numbers of the plan: the largest of each, or this plan's if it begins the state. */
 function keep(plan: Plan, cells: Cells, at: number, missing: number, time: number, begins: boolean): void {
   const amount = plan.flow * plan.divisor;
   if (begins || (cells[at + QUOTA] as number) < plan.quota) cells[at + QUOTA] = plan.quota;
   if (begins || (cells[at + AMOUNT] as number) < amount) cells[at + AMOUNT] = amount;
-  const level = plan.maxDelayMs === undefined ? plan.full - missing : missing;
-  cells[at + LEVEL] = converted(plan, level, plan.unit, unitAt(plan, cells, at));
+  const level = missingOrLevel(plan, plan.full, missing);
+  cells[at + LEVEL] = converted(plan, level, plan.unit, stateUnit(plan, cells, at));
   cells[at + TIME] = time;
 }
 
 /** Charges up to `change` units now, even into debt. Returns how many. The state has its own parts, so the change is the same for every plan. */
 export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, change: number): number {
   if (nowMs >= endOf(plan, cells, at, nowMs)) keep(plan, cells, at, 0, nowMs, true);
-  const unit = unitAt(plan, cells, at);
+  const unit = stateUnit(plan, cells, at);
   const time = cells[at + TIME] as number;
   // What flows until now comes before the debt. Otherwise a faster plan could pay the debt with what a full bucket lost.
   const gained = nowMs > time ? rescale((nowMs - time) * plan.flow, plan.unit, unit) : 0;
-  const missing = Math.max(missingIn(plan, cells, at) - gained, 0);
+  const missing = Math.max(stateMissing(plan, cells, at) - gained, 0);
   const most = maxMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unit);
   const units = Math.max(Math.min(change, Math.floor((most - missing) / unit)), 0);
   if (units === 0) return 0;
-  const charged = missing + units * unit;
-  cells[at + LEVEL] = plan.maxDelayMs === undefined ? fullAt(plan, cells, at) - charged : charged;
+  cells[at + LEVEL] = missingOrLevel(plan, stateFull(plan, cells, at), missing + units * unit);
   cells[at + TIME] = Math.max(nowMs, time);
   return units;
 }
@@ -164,7 +179,6 @@ export function chargeIn(plan: Plan, cells: Cells, at: number, nowMs: number, ch
 /** In debt, the level of a bucket is negative. */
 type SmoothPolicy = PolicyBase & Plan;
 
-/** The smooth token bucket and GCRA are one algorithm in two notations. A leaky bucket decides as they do, and delays requests. */
 export const smoothBucket: Algorithm<SmoothPolicy> = {
   name: "smooth-bucket",
   parameters: ["quota", "unit", "flow", "divisor"],
@@ -174,41 +188,45 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { quota, unit, flow, divisor, full, spanMs, maxDelayMs = Number.POSITIVE_INFINITY } = limit.policy;
-    const isQueue = limit.policy.maxDelayMs !== undefined;
+    const { policy } = limit;
+    const { quota, unit, flow, divisor, full, spanMs, maxDelayMs = Number.POSITIVE_INFINITY } = policy;
     const time = cells[at + TIME] as number;
-    // If no other plan charges the key, the state ends when this plan's bucket is full (or its queue empty).
-    const own = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
-    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    // Only this plan has charged an own state. Else the state is shared with others, or it has ended or was never begun.
+    const isOwn = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
+    const isShared = !isOwn && nowMs < endOf(policy, cells, at, nowMs);
+
     // It can exceed the quota of a plan: a larger plan has admitted more, or there is a debt.
     let missing = 0;
-    if (shared) missing = missingAt(limit.policy, cells, at, nowMs);
-    else if (own && time - nowMs <= spanMs) {
-      const level = cells[at + LEVEL] as number;
-      missing = isQueue ? level : full - level;
+    if (isShared) missing = missingAt(policy, cells, at, nowMs);
+    else if (isOwn && time - nowMs <= spanMs) {
+      missing = missingOrLevel(policy, full, cells[at + LEVEL] as number);
       // A product above 2^53 is rounded, but then nothing is missing in any case.
       if (nowMs > time) missing = Math.max(missing - (nowMs - time) * flow, 0);
     }
-    const atMs = time > nowMs && (shared || missing > 0) ? time : nowMs;
-    // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead. The state may end before
-    // all that is missing has arrived at this plan's rate.
+    // A time before the state's own counts as the state's own.
+    const atMs = time > nowMs && (isShared || missing > 0) ? time : nowMs;
+
+    // The time until nothing is missing. A shared state may end before: others of its plans may be faster.
     let leftMs = Math.ceil(missing / flow);
-    if (shared) leftMs = Math.min(leftMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+    if (isShared) leftMs = Math.min(leftMs, endOf(policy, cells, at, nowMs) - atMs);
     const allowed = cost <= quota && cost * unit <= full - missing && leftMs <= maxDelayMs;
-    const delayMs = allowed && isQueue ? leftMs : 0;
+    // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead.
+    const delayMs = allowed && policy.maxDelayMs !== undefined ? leftMs : 0;
     if (allowed && commit) {
       missing += cost * unit;
       leftMs = Math.ceil(missing / flow);
-      if (shared) {
-        keep(limit.policy, cells, at, missing, atMs, false);
-        leftMs = Math.min(leftMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+      if (isShared) {
+        keep(policy, cells, at, missing, atMs, false);
+        leftMs = Math.min(leftMs, endOf(policy, cells, at, nowMs) - atMs);
       } else {
-        cells[at + LEVEL] = isQueue ? missing : full - missing;
+        // As `keep` does, without its conversions.
+        cells[at + LEVEL] = missingOrLevel(policy, full, missing);
         cells[at + TIME] = atMs;
         cells[at + QUOTA] = quota;
         cells[at + AMOUNT] = flow * divisor;
       }
     }
+
     const remaining = leftMs > maxDelayMs || missing > full ? 0 : Math.floor((full - missing) / unit);
     const aheadMs = atMs - nowMs;
     let retryAfterMs = 0;
@@ -228,11 +246,11 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     if (chargedAtMs > time || nowMs >= endOf(policy, cells, at, nowMs)) return 0;
     const { quota, unit, flow, divisor } = policy;
     const atMs = Math.max(nowMs, time);
-    const parts = unitAt(policy, cells, at);
+    const parts = stateUnit(policy, cells, at);
     // The fastest of the plans that charged the state may have refilled it.
     const fastest = Math.max(flow, Math.ceil((cells[at + AMOUNT] as number) / divisor));
     const due = refundedParts(reserved, cost, quota, unit, (atMs - chargedAtMs) * fastest);
-    const room = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
+    const room = stateFull(policy, cells, at) - (cells[at + LEVEL] as number);
     const back = Math.min(rescale(Math.min(due, missingAt(policy, cells, at, atMs)), unit, parts), room);
     if (back === 0) return 0;
     (cells[at + LEVEL] as number) += back;
