@@ -20,9 +20,16 @@ export class KeyMap {
     this.#shift = 32 - bits;
   }
 
-  /** The Map that has the key, if any has. */
-  of(key: string): Map<string, number> {
-    return this.#only ?? this.#shardOf(key);
+  get(key: string): number | undefined {
+    return (this.#only ?? this.#shardOf(key)).get(key);
+  }
+
+  set(key: string, slot: number): void {
+    (this.#only ?? this.#shardOf(key)).set(key, slot);
+  }
+
+  delete(key: string): void {
+    (this.#only ?? this.#shardOf(key)).delete(key);
   }
 
   #shardOf(key: string): Map<string, number> {

@@ -44,7 +44,7 @@ export class KeyTable {
     if (this.slots.size >= this.maxKeys) this.#makeRoom(keyspace, nowMs);
     const own = ownText(key);
     const slot = this.slots.add(own, keyspace.id, keyspace.size);
-    keyspace.slots.of(own).set(own, slot);
+    keyspace.slots.set(own, slot);
     return slot;
   }
 
@@ -65,7 +65,7 @@ export class KeyTable {
     to.cells.set(from.cells.subarray(start + 1, start + from.stride), tag + 1);
     this.withdraw(slot);
     slots.delete(slot);
-    keyspace.slots.of(key).set(key, larger);
+    keyspace.slots.set(key, larger);
     return larger;
   }
 
@@ -98,7 +98,7 @@ export class KeyTable {
   delete(slot: number): void {
     this.withdraw(slot);
     const key = this.slots.key(slot);
-    this.#keyspace(slot).slots.of(key).delete(key);
+    this.#keyspace(slot).slots.delete(key);
     this.slots.delete(slot);
   }
 

@@ -132,7 +132,7 @@ class TableStore implements MemoryStore {
       return this.#noted(limit, this.#lastSlot, page, this.#lastAt, cost, nowMs, decision);
     }
     const keyspace = this.#keyspace(limit);
-    const slot = keyspace.slots.of(key).get(key);
+    const slot = keyspace.slots.get(key);
     const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, true);
     this.#lastLimit = undefined;
     // Only its limit's algorithm is to be asked about the key.
@@ -158,7 +158,7 @@ class TableStore implements MemoryStore {
     for (let i = 0; i < length; i++) {
       const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
       const keyspace = this.#keyspace(limit);
-      const slot = keyspace.slots.of(key).get(key);
+      const slot = keyspace.slots.get(key);
       this.#found[i] = keyspace.grows ? undefined : slot;
       // If all others pass, the last check alone decides, so it is committed at once.
       const isDecisive = i === length - 1 && passes && dryRun !== true;
@@ -172,7 +172,7 @@ class TableStore implements MemoryStore {
       // A rejection is committed too: a log may count it.
       if (dryRun === true || (!passes && decisions[i]?.allowed === true)) continue;
       const keyspace = this.#keyspace(limit);
-      decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.of(key).get(key), cost, nowMs, true);
+      decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
     }
     if (this.#withdrawn) this.#placeAgain(checks, nowMs);
     if (this.#unsentEvictions.length > 0) this.#sendEvictions();
@@ -181,13 +181,13 @@ class TableStore implements MemoryStore {
 
   peek(limit: Limit, key: string): Decision {
     const keyspace = this.#keyspace(limit);
-    return this.#decide(keyspace, limit, key, keyspace.slots.of(key).get(key), 1, this.#now(), false);
+    return this.#decide(keyspace, limit, key, keyspace.slots.get(key), 1, this.#now(), false);
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     const nowMs = this.#now();
     const keyspace = this.#keyspace(limit);
-    let slot = keyspace.slots.of(key).get(key);
+    let slot = keyspace.slots.get(key);
     let units: number;
     if (slot === undefined) {
       const zeros = this.#zeros(keyspace.size);
@@ -210,7 +210,7 @@ class TableStore implements MemoryStore {
   renew(limit: Limit, key: string, charge: Charge): Decision {
     const nowMs = this.#now();
     const keyspace = this.#keyspace(limit);
-    const found = keyspace.slots.of(key).get(key);
+    const found = keyspace.slots.get(key);
     if (found === undefined)
       return this.#keep(keyspace, key, nowMs, renewIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, undefined));
     const slot = this.#table.withRoom(limit, found);
@@ -226,7 +226,7 @@ class TableStore implements MemoryStore {
   reset(limit: Limit, key: string): void {
     const keyspace = this.#keyspace(limit);
     this.#forget(keyspace, key);
-    const slot = keyspace.blocks?.slots.of(key).get(key);
+    const slot = keyspace.blocks?.slots.get(key);
     if (slot === undefined) return;
     liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
     this.#table.reposition(slot, this.#now());
@@ -236,7 +236,7 @@ class TableStore implements MemoryStore {
     const nowMs = this.#now();
     this.#lastLimit = undefined;
     const blocks = this.#keyspaces.blocks.get(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
-    const slot = blocks.slots.of(key).get(key);
+    const slot = blocks.slots.get(key);
     if (slot === undefined) {
       const zeros = this.#zeros(blocks.size);
       const blocked = blockIn(zeros, 0, nowMs, forMs, kind);
@@ -255,8 +255,8 @@ class TableStore implements MemoryStore {
   }
 
   keyState(limit: Limit, key: string): Inspection {
-    const slot = this.#keyspaces.find(limit)?.slots.of(key).get(key);
-    const blocksSlot = this.#keyspaces.blocks.get(limit.name)?.slots.of(key).get(key);
+    const slot = this.#keyspaces.find(limit)?.slots.get(key);
+    const blocksSlot = this.#keyspaces.blocks.get(limit.name)?.slots.get(key);
     const [cells, at] = this.#stateAt(slot) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
     const [blocks, blocksAt] = this.#stateAt(blocksSlot) ?? [];
     return inspectIn(limit, cells, at, this.#now(), blocks, blocksAt);
@@ -271,13 +271,13 @@ class TableStore implements MemoryStore {
   }
 
   #forget(keyspace: Keyspace, key: string): void {
-    const slot = keyspace.slots.of(key).get(key);
+    const slot = keyspace.slots.get(key);
     if (slot !== undefined) this.#table.delete(slot);
   }
 
   /** Why a key is turned away; undefined if it is not. A block that has ended is forgotten. */
   #blockOf(blocks: Keyspace, key: string, nowMs: number): KeyBlock | undefined {
-    const slot = blocks.slots.of(key).get(key);
+    const slot = blocks.slots.get(key);
     if (slot === undefined) return undefined;
     const blocked = keyBlockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
     if (blocked === undefined) this.#table.delete(slot);
@@ -365,7 +365,7 @@ class TableStore implements MemoryStore {
 
   /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
   #withdraw(checks: readonly Check[]): void {
-    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.of(key).get(key));
+    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.get(key));
     if (!slots.includes(undefined)) return;
     for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
     this.#withdrawn = true;
@@ -374,7 +374,7 @@ class TableStore implements MemoryStore {
   #placeAgain(checks: readonly Check[], nowMs: number): void {
     this.#withdrawn = false;
     for (const { limit, key } of checks) {
-      const slot = this.#keyspace(limit).slots.of(key).get(key);
+      const slot = this.#keyspace(limit).slots.get(key);
       if (slot !== undefined) this.#table.reposition(slot, nowMs, true);
     }
     this.#table.trim(nowMs);
