@@ -72,5 +72,5 @@ function refund(queues: CommandQueues, { known, key, redisKey }: KeyedCheck, dec
 
 /** The decision as if it had not charged. */
 function uncharged(decision: Decision): Decision {
-  return copyWith(decision, { remaining: decision.remaining + decision.cost, retryAfterMs: 0 });
+  return copyWith(decision, { remaining: decision.remaining + decision.cost, retryAfterMs: 0, heldUntilMs: undefined });
 }

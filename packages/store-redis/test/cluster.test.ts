@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Decision, fixedWindow, type Store } from "@floodgate/core";
+import { createLimiter, type Decision, fixedWindow, type Store } from "@floodgate/core";
 import { type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
@@ -152,6 +152,18 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     ];
     await expect(store.consumeAll(whole, timeoutMs)).rejects.toMatchObject({ code: "FLOODGATE_FOREIGN_VALUE" });
     expect(await used(sound, keys[0])).toBe(0);
+  });
+
+  it("a decision whose held units were given back holds nothing", async () => {
+    const policy = fixedWindow({ limit: 1, window: "365d" });
+    const held = [0, 1].map(() => createLimiter({ name: `limit-${names++}`, policy, store, hold: "1h" }).limit) as [Limit, Limit];
+    await store.consume(held[1], keys[1], 1, timeoutMs);
+    const checks = keys.slice(0, 2).map((key, i) => ({ limit: held[i] as Limit, key, cost: 1 }));
+    expect(await store.consumeAll(checks, timeoutMs)).toMatchObject([
+      { allowed: true, remaining: 1, heldUntilMs: undefined },
+      { allowed: false, heldUntilMs: undefined },
+    ]);
+    expect(await used(held[0], keys[0])).toBe(0);
   });
 
   it("a dry-run limit gets no refund when another rejects", async () => {
