@@ -1,6 +1,11 @@
 import type { Clock } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
-import { longestMs } from "./deny-cache.js";
+
+/**
+ * A rejection is asked for again after this time, if not before. It bounds how late a change is noticed that was not announced: by a process
+ * that has ended or lost its connection in between, by an older version, or by hand.
+ */
+export const longestMs = 60_000;
 
 /** A process announces its changes at most this often. An announcement covers the changes that follow it within this time. */
 const announceMs = 1000;

@@ -1,6 +1,6 @@
 import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import type { Changes } from "./changes.js";
+import { type Changes, longestMs } from "./changes.js";
 
 export interface DenyCacheOptions {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
@@ -44,12 +44,6 @@ export interface CachedLimit {
   /** The same while `changes` says that nobody has changed anything. */
   readonly longestMs: number;
 }
-
-/**
- * A rejection is asked for again after this time, if not before. It bounds how late a change is noticed that was not announced: by a process
- * that has ended or lost its connection in between, by an older version, or by hand.
- */
-export const longestMs = 60_000;
 
 /** Two clocks may drift apart by this ratio: twice the most that NTP corrects. */
 const drift = 0.001;

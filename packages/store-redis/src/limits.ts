@@ -1,6 +1,7 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { type CachedLimit, DenyCache, type DenyCacheOptions, longestMs } from "./deny-cache.js";
+import { longestMs } from "./changes.js";
+import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { hashTag, keySuffix } from "./keys.js";
 import { type LeanCheck, LeanScripts } from "./lean.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
