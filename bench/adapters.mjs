@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { inRounds } from "./lib/child.mjs";
+import { sourceLines } from "./lib/lines.mjs";
 import { median, table } from "./lib/report.mjs";
 
 const packages = join(import.meta.dirname, "../packages");
@@ -63,15 +64,4 @@ function needs(name) {
     (other) => peerDependenciesMeta[other]?.optional !== true,
   );
   return all.filter((other) => !common.includes(other)).join(", ") || "nothing";
-}
-
-/** The lines of a package's sources that are neither empty nor a comment. */
-function sourceLines(folder) {
-  const files = readdirSync(join(folder, "src"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-  const lines = files.flatMap((file) =>
-    readFileSync(join(folder, "src", file), "utf8")
-      .replace(/^\s*\/\*[\s\S]*?\*\/\s*$/gm, "")
-      .split("\n"),
-  );
-  return lines.filter((line) => !/^\s*(\/\/|$)/.test(line)).length;
 }

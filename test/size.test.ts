@@ -14,16 +14,16 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 55.0],
-  ["fastify", "rateLimit", 55.3],
-  ["koa", "rateLimit", 55.0],
-  ["hono", "rateLimit", 54.4],
-  ["node", "rateLimit", 54.4],
-  ["fetch", "rateLimit", 54.5],
-  ["store-redis", "redisStore", 46.6],
-  ["rules", "fileRules", 84.9],
-  ["core", "createLimiter", 22.2],
-  ["core", "fixedWindow", 5.4],
+  ["express", "rateLimit", 55.6],
+  ["fastify", "rateLimit", 55.8],
+  ["koa", "rateLimit", 55.6],
+  ["hono", "rateLimit", 54.9],
+  ["node", "rateLimit", 54.9],
+  ["fetch", "rateLimit", 55.0],
+  ["store-redis", "redisStore", 46.5],
+  ["rules", "fileRules", 85.5],
+  ["core", "createLimiter", 22.3],
+  ["core", "fixedWindow", 5.6],
 ];
 
 it.each(budgets)("an app that bundles @floodgate/%s for its %s carries at most %s kB", async (folder, used, kilobytes) => {

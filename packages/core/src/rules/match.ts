@@ -54,7 +54,7 @@ export function compileMatch(
 ): CompiledMatch {
   return atPath(["match"], () => {
     const parts = ["method", "path", "header", "domain", "descriptor"];
-    checkOptions(`${where}: match`, match, parts, matchExample(match));
+    checkOptions(`${where}: match`, match, parts, 'match: { method: "POST", path: "/posts" }');
     // Such a rule counts no HTTP request, and other rules count no descriptor.
     const isForDescriptors = match.domain !== undefined || match.descriptor !== undefined;
     const descriptor = isForDescriptors ? (readDescriptor?.(where, match) ?? "unread") : undefined;
@@ -63,13 +63,6 @@ export function compileMatch(
     const headers = match.header === undefined ? [] : compileHeaders(where, match.header);
     return { methods, paths, headers, descriptor, pattern: patternOf(paths ?? []) };
   });
-}
-
-/** What to write in place of a text such as `"POST /posts"`. */
-function matchExample(match: unknown): string {
-  const text = typeof match === "string" ? /^(?:([a-z]+) )?(\/\S{0,60})$/i.exec(match) : null;
-  const [, method, path] = text ?? [undefined, "POST", "/posts"];
-  return `match: { ${method === undefined ? "" : `method: "${method.toUpperCase()}", `}path: ${shown(path)} }`;
 }
 
 function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
