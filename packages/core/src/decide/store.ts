@@ -179,7 +179,7 @@ function insteadOfStore(given: unknown): string {
   }
   if (hasMethod(given, "consume") && "mode" in (given as object)) {
     const missing = storeMethods.filter((method) => !hasMethod(given, method));
-    return `a store without ${missing.join(", ")}. Install the same version of all packages of Floodgate, or add these methods.`;
+    return `a store without ${missing.join(", ")}. Install one version of all Floodgate packages, or add these.`;
   }
   return `${shown(given)}. Write store: memoryStore().`;
 }

@@ -1,5 +1,4 @@
 import { atPath, conflict, FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
-import { importOf } from "../support/foreign-options.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
@@ -105,9 +104,7 @@ export function tryRules<Req>(
   const names = new Set<unknown>();
   if (!Array.isArray(rules) || rules.length === 0) {
     const isFile = typeof rules === "string";
-    const writeRules = isFile
-      ? `rules: await fileRules(${shown(rules)}), with ${importOf("fileRules", "@floodgate/rules")}`
-      : `rules: [${exampleRule}]`;
+    const writeRules = isFile ? `rules: await fileRules(${shown(rules)}) of @floodgate/rules` : `rules: [${exampleRule}]`;
     mistakes.push(wrongOption(where, "rules", "an array of at least one rule", rules, writeRules));
     return { compiled, mistakes };
   }

@@ -247,7 +247,7 @@ export function ruleContext<Req>(
 /** Checks an object whose members are functions of the app. A member may be undefined. The error shows an example. */
 function namedFunctions<T extends object>(where: string, option: "keys" | "costs", functions: T, name: string, example: string): T {
   if (typeof functions !== "object" || Array.isArray(functions)) {
-    throw wrongOption(where, option, "an object with a function for each name", functions, `${option}: { ${name}: ${example} }`);
+    throw wrongOption(where, option, "an object of functions", functions, `${option}: { ${name}: ${example} }`);
   }
   for (const [member, value] of Object.entries(functions)) {
     if (value === undefined || typeof value === "function") continue;

@@ -5,6 +5,7 @@ type Given = Readonly<Record<string, unknown>>;
 
 /** Values of our options, as code to write. From `store` on, only rateLimit has them. */
 const examples: Given & Readonly<Record<string, string>> = {
+  header: '{ "x-api-version": "2" }',
   trustedHops: "1",
   limit: "100",
   window: '"15m"',
@@ -74,6 +75,7 @@ const foreign: readonly Row[] = [
   ["onLimited", "statusCode status handler throw"],
   ["refundWhen", "skipSuccessfulRequests skipFailedRequests requestWasSuccessful"],
   ["decisionName", "requestPropertyName"],
+  ["header headers", "headers"],
   ["trustedHops clientIp", "trustProxy"],
   ["clientIp", "trustedHops trustedProxies"],
   ["mode", "dryRun shadow"],

@@ -25,24 +25,24 @@ describe("an error says what is wrong, what was given and what to write", () => 
       /^FLOODGATE_UNKNOWN_KEY: .*"x-api-key"\. Did you mean "header:x-api-key"\?/,
     ],
     ["such a name in a tuple", { ...limit, key: ["ip", "X-Tenant"] }, /"X-Tenant"\. Did you mean "header:x-tenant"\?/],
-    [
-      "the name of a file as rules",
-      { rules: "limits.yaml" },
-      /Write rules: await fileRules\("limits\.yaml"\), with import \{ fileRules \} from/,
-    ],
+    ["the name of a file as rules", { rules: "limits.yaml" }, /Write rules: await fileRules\("limits\.yaml"\) of @floodgate\/rules\.$/],
     [
       "an option beside rules",
       { rules: [{ name: "a", ...limit }], limit: 5 },
       /`limit` cannot stand beside them\. Write them in a rule: rules: \[/,
     ],
-    ["headers in a match", { rules: [{ name: "a", ...limit, match: { headers: { x: "1" } } }] }, /Did you mean `header`\?/],
+    [
+      "headers in a match",
+      { rules: [{ name: "a", ...limit, match: { headers: { x: "1" } } }] },
+      /Write header: \{ "x-api-version": "2" \}\.$/,
+    ],
     ["a cost as text", { ...limit, cost: "3" }, /^FLOODGATE_INVALID_COST: .*but was "3"\. Write cost: 3\.$/],
     ["headers as a key", { ...limit, key: "headers:X-Tenant" }, /Did you mean "header:x-tenant"\?/],
     ["a header without a name as a key", { ...limit, key: "header" }, /Did you mean "header:x-api-key"\?/],
     [
       "a list of keys",
       { ...limit, keys: ["user"] },
-      /`keys` must be an object with a function for each name, but was an array of 1\. Write keys: \{ user: /,
+      /`keys` must be an object of functions, but was an array of 1\. Write keys: \{ user: /,
     ],
     [
       "a proxy setting of a framework in clientIp",

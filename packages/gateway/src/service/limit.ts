@@ -30,7 +30,7 @@ const unavailable: Outcome = {
 const advice: readonly (readonly [RegExp, string])[] = [
   [/a function of the request, a name or a tuple of names/g, "a name or a list of names"],
   [/ Define your own names in `keys`.*$/gm, " Define your own names by flags: --key user=header:x-user."],
-  [/ Give the middleware a `plan`: .*$/gm, " Say where the name of a plan comes from: --plan header:x-plan."],
+  [/ Write plan: \(req\) => .*$/gm, " Say where the name of a plan comes from: --plan header:x-plan."],
   [/, which `costs` does not define\. .*$/gm, ", but only an app can define such a name. Write a number. Or let the app ask the JSON API."],
   [/floodgate: `keys` cannot/g, "--key cannot"],
   [/: floodgate: rules\[/g, ": rules["],
