@@ -100,7 +100,7 @@ export function nodeHeader({ headers }: Pick<NodeMessage, "headers">, lowerCaseN
 export function parsedPath(base: string, path: string, target: string, sentTarget: string): RequestPath {
   const routed = base + path;
   const isAsSent = sentTarget.length === base.length + target.length && sentTarget.startsWith(base) && sentTarget.endsWith(target);
-  if (isAsSent && path.startsWith("/") && target.startsWith(path) && !path.includes("//") && !parsedAnew.test(target)) return routed;
+  if (isAsSent && routed.startsWith("/") && target.startsWith(path) && !path.includes("//") && !parsedAnew.test(target)) return routed;
   const possible: PossiblePath[] = [{ path: routed }];
   // If the app rewrites paths, a rule may use the rewritten path or the sent one.
   const sent = sentPath(sentTarget);

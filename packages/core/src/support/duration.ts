@@ -44,7 +44,7 @@ export function durationOption(where: string, option: string, duration: number |
       ? `a duration of at most ${maxDays}d`
       : "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
   // A text of digits often comes from a variable such as WINDOW_MS.
-  const [unit, other] = Number(duration) % 1000 === 0 ? ["ms", "s"] : ["s", "ms"];
+  const [unit, other] = isUnclear && Number(duration) % 1000 === 0 ? ["ms", "s"] : ["s", "ms"];
   const example = isUnclear
     ? `"${duration}${unit}", or "${duration}${other}" if that is meant`
     : typeof duration === "string" && ms === undefined
