@@ -22,7 +22,7 @@ for from = 1, keys, 1000 do
 end
 
 -- The states that are read ahead: one MGET takes half as long as a GET for each. A missing one is read again, because MGET does not tell it from
--- a key of another type. While a Cluster slot moves there are none.
+-- a key of another type. While a Cluster slot moves, MGET fails, and nothing is read ahead.
 local states = kind_size and redis.pcall('MGET', spread(KEYS)) or {}
 
 -- How long the key of a block is still turned away. Call it only if there are `blocks`.

@@ -16,7 +16,7 @@ const minAgeMs = 1000;
 
 /**
  * Returns three times in microseconds: the server's, that of the last announcement before this run, and that of the last one after it.
- * A read makes an announcement if there is none: then a server that has lost its data is noticed. ARGV[1] is "1" to announce, which is only
+ * If there is no announcement, a read makes one: so a server that has lost its data is noticed. ARGV[1] is "1" to announce, which is only
  * done if somebody has read before. A full server takes no SET, but the readers notice a missing key too.
  */
 const source = `local time = redis.call('TIME')
