@@ -4,7 +4,7 @@ import { usageOf } from "./lib/redis-usage.mjs";
 import { median, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
-/** V8 compiles for about this long: in the first second, a decision takes twice the CPU time. */
+/** V8 compiles for about this long: in the first second, a decision takes two to three times the CPU time. */
 const warmUpSeconds = 2;
 
 export async function redis({ rounds, seconds, inFlight, only }) {

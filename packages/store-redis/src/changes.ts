@@ -87,6 +87,7 @@ export class Changes {
   /**
    * Announces a change. It is sent at once, so that Redis has it before a change that is sent after it. If that fails, it is repeated until
    * no rejection is cached any more that is older than the change.
+   * @param untilMs when that is, by the steady clock of this process, in milliseconds. Default: a minute from now.
    */
   announce(untilMs: number = performance.now() + longestMs): void {
     const nowMs = this.#nowMs();
