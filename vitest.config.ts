@@ -76,6 +76,7 @@ export default defineConfig({
     // A machine that is busy with other things must not fail a test.
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     projects: [
       // A thread starts faster than a process.
       {

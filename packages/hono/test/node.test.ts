@@ -77,11 +77,11 @@ describe("on Node", () => {
         );
       };
       expect(await open("/no")).toContain("403");
-      await vi.waitFor(() => expect(limit.limiter.peek("global")).toMatchObject({ remaining: 2 }));
+      await expect.poll(() => limit.limiter.peek("global")).toMatchObject({ remaining: 2 });
       const [first] = [(await open()) as WebSocket, await open()];
       expect(await open()).toContain("429");
       first.terminate();
-      await vi.waitFor(() => expect(limit.limiter.peek("global")).toMatchObject({ remaining: 1 }));
+      await expect.poll(() => limit.limiter.peek("global")).toMatchObject({ remaining: 1 });
       expect(await open()).toBeInstanceOf(WebSocket);
       for (const client of webSockets.clients) client.terminate();
     });

@@ -252,11 +252,12 @@ describe.each(apps)("on %s", (_, start) => {
     expect(streams[0]?.message.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
     expect(await ask(port, `${root}/data/live`)).toMatchObject({ status: 429, headers: { "retry-after": "10" } });
     for (const stream of streams) stream.close();
-    await vi.waitFor(async () => {
-      const again = await openEvents(port, `${root}/data/live`);
-      again.close();
-      expect(again.message.statusCode).toBe(200);
-    });
+    const statusOfNext = async () => {
+      const next = await openEvents(port, `${root}/data/live`);
+      next.close();
+      return next.message.statusCode;
+    };
+    await expect.poll(statusOfNext).toBe(200);
   });
 
   it("keeps no stream for clients that leave while authorize is asked", async () => {
@@ -267,13 +268,10 @@ describe.each(apps)("on %s", (_, start) => {
     const app = await start({ options: { authorize } });
     running.push(app);
     const left = Array.from({ length: 40 }, () => leave(app.port, `${root}/data/live`));
-    await vi.waitFor(() => expect(asked).toBe(40));
+    await expect.poll(() => asked).toBe(40);
     await Promise.all(left.map((leaveNow) => leaveNow()));
     // The server sees that they have left.
-    await vi.waitFor(async () => {
-      const open = await new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count)));
-      expect(open).toBe(0);
-    });
+    await expect.poll(() => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)))).toBe(0);
     answer(true);
     const stream = await openEvents(app.port, `${root}/data/live`);
     stream.close();

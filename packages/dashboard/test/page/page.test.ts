@@ -1,6 +1,6 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { allRuns } from "../../../../test/runs.js";
 import { type App, frameworks, fullApp, stackedApp } from "./apps.js";
 import { startBrowser, type TestBrowser, totalsOf } from "./browser.js";
@@ -49,8 +49,8 @@ describe("the page", () => {
   );
 
   it("says what each rule would answer a request, and charges nothing", async () => {
-    const app = await start("Express", "Asked", 1);
-    const page = await browser.open(app.port);
+    const app = untilEnd(await start("Express", "Asked", 1));
+    const page = untilEnd(await browser.open(app.port));
     const ask = async () => {
       await page.fill("#request-path", "/");
       await page.fill("#request-ip", "127.0.0.1");
@@ -65,28 +65,24 @@ describe("the page", () => {
     await ask();
     await page.waitForSelector(`${row} bdi:text("rejects, for")`);
     expect(await page.textContent("#request .said")).toMatch(/^GET \/ would be rejected with 429 by .*Asked/);
-    await page.close();
-    await app.close();
   });
 
   it("says when the app is gone, and when it is back", async () => {
-    const app = await start("Express", "Gone", 1);
-    const page = await browser.open(app.port);
+    const app = untilEnd(await start("Express", "Gone", 1));
+    const page = untilEnd(await browser.open(app.port));
     await app.close();
     await page.waitForSelector(".bar .state:text-is('Not connected, trying again')");
     expect(browser.complaints().filter((text) => !text.includes("ERR_CONNECTION_REFUSED") && !text.includes("ERR_INCOMPLETE"))).toEqual([]);
-    const again = await start("Express", "Back", 1, app.port);
+    const again = untilEnd(await start("Express", "Back", 1, app.port));
     await again.send(1);
     await page.waitForSelector(".bar .state:text-is('Live')");
     await expect.poll(async () => Object.keys(await totalsOf(page))).toContain("Back");
     browser.complaints();
-    await page.close();
-    await again.close();
   });
 
   it("shows what was sent while requests come, and after it was hidden", async () => {
-    const app = await start("Express", "Live", 4);
-    const page = await browser.open(app.port);
+    const app = untilEnd(await start("Express", "Live", 4));
+    const page = untilEnd(await browser.open(app.port));
     await app.send(5);
     await expect.poll(() => rowOf(page, "Live")).toEqual(["5", "1 (20\u00a0%)"]);
     expect(await page.textContent("h1")).toMatch(/^[\d,]+\srequests? rejected$/);
@@ -95,10 +91,14 @@ describe("the page", () => {
     await app.send(3);
     await hide(page, false);
     await expect.poll(() => rowOf(page, "Live")).toEqual(["8", "4 (50\u00a0%)"]);
-    await page.close();
-    await app.close();
   });
 });
+
+/** Closes it when the test ends, also one that failed: what stays open is counted by the next try. */
+function untilEnd<T extends { close(): Promise<void> }>(opened: T): T {
+  onTestFinished(() => opened.close());
+  return opened;
+}
 
 const start = (framework: string, rule: string, limit: number, port?: number): Promise<App> =>
   (frameworks[framework] as (typeof frameworks)[string])(rule, limit, port);
@@ -122,8 +122,8 @@ async function hide(page: Page, hidden: boolean): Promise<void> {
 
 describe("the page of an app with several rules and middlewares", () => {
   it("says how many requests were rejected as the client counts them, shows a banned key once with its rules, and shows a store that fails closed", async () => {
-    const app = await stackedApp();
-    const page = await browser.open(app.port);
+    const app = untilEnd(await stackedApp());
+    const page = untilEnd(await browser.open(app.port));
     // What other tests of this process have sent is counted too.
     const before = await wholeOf(page);
     const statuses = [...(await app.send(12, { "x-key": "ann" })), ...(await app.send(3, { "x-key": "bob" }, "/away"))];
@@ -134,8 +134,6 @@ describe("the page of an app with several rules and middlewares", () => {
     await page.waitForSelector('#rejections tr:has(bdi:text-is("ann")) .tag:text-is("banned")');
     expect(await page.locator('#rejections tr:has(bdi:text-is("ann"))').count()).toBe(1);
     await page.waitForSelector(".detail:has-text('3 were rejected')");
-    await page.close();
-    await app.close();
   });
 });
 

@@ -7,10 +7,10 @@ it("while Redis hangs, at most 100 commands wait for it; when it answers, more a
   const send = senderOf({ status: "ready", connect: async () => undefined, call });
   const sent = Array.from({ length: 150 }, (_, i) => send("key", "SET", String(i)));
   const outcomes = Promise.allSettled(sent);
-  await vi.waitFor(() => expect(call).toHaveBeenCalledTimes(100));
+  await expect.poll(() => call).toHaveBeenCalledTimes(100);
   for (const reply of replies) reply();
   expect((await outcomes).map(({ status }) => status)).toEqual([...Array(100).fill("fulfilled"), ...Array(50).fill("rejected")]);
   void send("key", "GET").catch(() => undefined);
-  await vi.waitFor(() => expect(call).toHaveBeenCalledTimes(101));
+  await expect.poll(() => call).toHaveBeenCalledTimes(101);
   for (const reply of replies) reply();
 });

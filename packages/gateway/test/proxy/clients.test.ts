@@ -149,6 +149,6 @@ describe("the upstream", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(url)));
     expect(answers.every(({ body }) => body === "ok")).toBe(true);
     expect(most).toBe(2);
-    await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
+    await expect.poll(() => open.size).toBeLessThanOrEqual(2);
   });
 });

@@ -22,17 +22,17 @@ async function costing(rules: string) {
 it("a request costs what the upstream's header says, more or less than was reserved, and the client sees the header", async () => {
   const { gateway, used } = await costing(rules);
   expect((await ask(gateway.url, { headers: { "X-Wanted": "250" } })).headers["x-cost"]).toBe("250");
-  await vi.waitFor(async () => expect(await used()).toBe(250));
+  await expect.poll(used).toBe(250);
   await ask(gateway.url, { headers: { "X-Wanted": "3" } });
-  await vi.waitFor(async () => expect(await used()).toBe(253));
+  await expect.poll(used).toBe(253);
 });
 
 it("held units become what the header says, and what was reserved without a header", async () => {
   const { gateway, used } = await costing(limitOf(1000, "cost: 10, settle: header:x-cost, hold: 60s,"));
   await ask(gateway.url, { headers: { "X-Wanted": "7" } });
-  await vi.waitFor(async () => expect(await used()).toBe(7));
+  await expect.poll(used).toBe(7);
   await ask(gateway.url);
-  await vi.waitFor(async () => expect(await used()).toBe(17));
+  await expect.poll(used).toBe(17);
 });
 
 it.each(["1.5", "-1", "1e3", "", "many", "9007199254740993", "twice"])(
@@ -40,16 +40,16 @@ it.each(["1.5", "-1", "1e3", "", "many", "9007199254740993", "twice"])(
   async (cost) => {
     const { gateway, used } = await costing(rules);
     await ask(gateway.url, { headers: { "X-Wanted": cost } });
-    await vi.waitFor(() => expect(gateway.lines.map(({ message }) => message)).toContain("A settlement failed."));
+    await expect.poll(() => gateway.lines.map(({ message }) => message)).toContain("A settlement failed.");
     expect(JSON.stringify(gateway.lines)).toContain("The header X-Cost of the upstream's response must be a whole number of at least 0");
-    await vi.waitFor(async () => expect(await used()).toBe(10));
+    await expect.poll(used).toBe(10);
   },
 );
 
 it("a response that breaks costs what its head said, and an upstream that is gone what was reserved", async () => {
   const { gateway, used } = await costing(rules);
   await expect(ask(`${gateway.url}/cut`, { headers: { "X-Wanted": "99" } })).rejects.toThrow();
-  await vi.waitFor(async () => expect(await used()).toBe(99));
+  await expect.poll(used).toBe(99);
   const other = await startUpstream();
   const alone = await startGateway(other.port, rules);
   other.close();

@@ -88,15 +88,10 @@ describe.each(["node", "nginx"] as const)("smuggling in front of %s", (kind) => 
     if (one.seen.length > 0) expect(counted - before.counted).toBe(expected.length);
     if (kind === "nginx") {
       // nginx writes its log after the answer.
-      const lines = await vi.waitFor(
-        async () => {
-          const lines = (await nginxSeen()).slice(nginxBefore);
-          expect(lines).toContain("GET /last 200");
-          // nginx counts a request that the gateway gave up in the middle of its body as a client that left.
-          return lines.filter((line) => !/^POST \/p 4(?:00|99)$/.test(line)).map((line) => line.replace(/ 200$/, ""));
-        },
-        { interval: 5 },
-      );
+      const logged = async () => (await nginxSeen()).slice(nginxBefore);
+      await expect.poll(logged, { interval: 5 }).toContain("GET /last 200");
+      // nginx counts a request that the gateway gave up in the middle of its body as a client that left.
+      const lines = (await logged()).filter((line) => !/^POST \/p 4(?:00|99)$/.test(line)).map((line) => line.replace(/ 200$/, ""));
       expect(lines.sort()).toEqual(expected.map((request) => request.split(" ").slice(0, 2).join(" ")).sort());
     }
   });

@@ -96,7 +96,7 @@ describe("bodies", () => {
     for (const [i, byte] of ["a", "b", "c"].entries()) {
       expect((await ask(gateway.url)).body).toBe("ok");
       slow.socket.write(byte);
-      await vi.waitFor(() => expect(arrived.join("")).toHaveLength(i + 1));
+      await expect.poll(() => arrived.join("")).toHaveLength(i + 1);
     }
     await slow.until(/ok/);
     expect(arrived).toEqual(["a", "b", "c"]);
@@ -211,7 +211,7 @@ describe("a client that leaves", () => {
     const client = await rawConnection(gateway.port, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
     await ask(gateway.url);
     client.socket.destroy();
-    await vi.waitFor(() => expect(closed).toBe(true));
+    await expect.poll(() => closed).toBe(true);
   });
 
   it("in the middle of its body leaves no whole request at the upstream", async () => {
@@ -226,10 +226,10 @@ describe("a client that leaves", () => {
     const gateway = await startGateway(upstream.port);
     for (const [i, head] of ["Content-Length: 10", "Transfer-Encoding: chunked"].entries()) {
       const client = await rawConnection(gateway.port, `POST / HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n3\r\nabc\r\n`);
-      await vi.waitFor(() => expect(begun).toBe(i + 1));
+      await expect.poll(() => begun).toBe(i + 1);
       client.socket.end();
     }
-    await vi.waitFor(() => expect(bodies).toEqual([false, false]));
+    await expect.poll(() => bodies).toEqual([false, false]);
   });
 });
 
@@ -350,14 +350,9 @@ describe("held requests (leaky bucket)", () => {
     const gateway = await startGateway(upstream.port, queue, { maxHeld: 1 });
     await ask(`${gateway.url}/first`);
     const left = await rawConnection(gateway.port, "GET /left HTTP/1.1\r\nHost: a\r\n\r\n");
-    const refused = await vi.waitFor(async () => {
-      const answer = await ask(`${gateway.url}/refused`);
-      expect(answer.status).toBe(503);
-      return answer;
-    });
-    expect(refused.headers["retry-after"]).toBe("1");
+    await expect.poll(() => ask(`${gateway.url}/refused`)).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
     left.socket.destroy();
-    await vi.waitFor(async () => expect((await ask(`${gateway.url}/last`)).status).toBe(200));
+    await expect.poll(async () => (await ask(`${gateway.url}/last`)).status).toBe(200);
     expect(seen).not.toContain("/left");
     expect(seen).not.toContain("/refused");
   });

@@ -91,11 +91,11 @@ describe("WebSockets", () => {
     client.ping("p");
     const [pong] = await once(client, "pong");
     expect(`${pong}`).toBe("p");
-    await vi.waitFor(() => expect(back).toEqual(["hello", 300_000]));
+    await expect.poll(() => back).toEqual(["hello", 300_000]);
     client.close(4001, "bye");
     const [code] = await once(client, "close");
     expect(code).toBe(4001);
-    await vi.waitFor(() => expect(echo.sockets.clients.size).toBe(0));
+    await expect.poll(() => echo.sockets.clients.size).toBe(0);
   });
 
   it("get the rate limit headers in their handshake, and the upstream the client's address", async () => {
@@ -153,7 +153,7 @@ describe("WebSockets", () => {
     const gateway = await startGateway(echo.port);
     const first = await open(gateway.port);
     first.terminate();
-    await vi.waitFor(() => expect(echo.sockets.clients.size).toBe(0));
+    await expect.poll(() => echo.sockets.clients.size).toBe(0);
     const second = await open(gateway.port);
     const closed = once(second, "close");
     for (const client of echo.sockets.clients) client.terminate();
@@ -212,7 +212,7 @@ describe("the end of the gateway", () => {
     const idle = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await idle.until(/ok/);
     const busy = await rawConnection(gateway.port, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
-    await vi.waitFor(() => expect(finish).toBeDefined());
+    await expect.poll(() => finish).toBeDefined();
 
     const cut = once(tunnel, "close");
     const closed = Promise.all([gateway.close(), sockets.close()]);
