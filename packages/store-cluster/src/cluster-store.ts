@@ -1,17 +1,17 @@
 import { type Decision, FloodgateError, type Store } from "@floodgate/core";
 import {
+  addWaiter,
   type Blocked,
   type BlockKind,
   type Charge,
   type Check,
   checkOptions,
-  Deadlines,
   type Inspection,
   type Limit,
-  latestMs,
   msLeft,
+  removeWaiter,
   unblockedMs,
-  type Waiter,
+  Waiter,
 } from "@floodgate/core/store";
 import {
   type Call,
@@ -88,14 +88,11 @@ type MakeCall = (limitNumber: (limit: Limit) => number) => Call;
 type Read = (n: number) => unknown;
 
 /** A call, and how many wait for its result: several if they are equal requests. They share the deadline of the first. */
-class Group implements Waiter {
+class Group extends Waiter {
   readonly call: MakeCall;
   readonly timeoutMs: number;
   /** What it takes. Only requests have it. */
   readonly request: Check | undefined;
-  readonly deadlineMs: number;
-  readonly latestMs: number;
-  place = -1;
   settled = false;
   /** How many wait. */
   times = 0;
@@ -107,14 +104,12 @@ class Group implements Waiter {
   fail!: (error: FloodgateError) => void;
 
   constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Check | undefined) {
-    const nowMs = performance.now();
+    super(timeoutMs);
     this.#connection = connection;
     this.call = call;
     this.#read = read;
     this.request = request;
     this.timeoutMs = timeoutMs;
-    this.deadlineMs = unblockedMs(nowMs) + timeoutMs;
-    this.latestMs = latestMs(timeoutMs, nowMs);
     this.#answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.fail = reject;
@@ -156,7 +151,6 @@ class Group implements Waiter {
 class Connection {
   readonly #port: Port;
   readonly #name: string;
-  readonly #deadlines = new Deadlines();
   #waiting: Group[] = [];
   // Made anew for each batch: a Map that is cleared keeps what it had until a full garbage collection.
   /** The last request of each key that waits. An equal one joins it, so the requests of a key stay in order. */
@@ -175,7 +169,7 @@ class Connection {
 
   ask<T>(timeoutMs: number, call: MakeCall, read: (result: never) => T, request?: Check): Promise<T> {
     const group = new Group(this, timeoutMs, call, read, request);
-    this.#deadlines.add(group);
+    addWaiter(group);
     this.#waiting.push(group);
     if (request === undefined) this.#last = new Map();
     else this.#last.set(request.key, group);
@@ -302,7 +296,7 @@ class Connection {
   #settles(group: Group): boolean {
     if (group.settled) return false;
     group.settled = true;
-    this.#deadlines.delete(group);
+    removeWaiter(group);
     return true;
   }
 }

@@ -1,4 +1,4 @@
-import { latestMs, unblockedMs, type Waiter } from "@floodgate/core/store";
+import { Waiter } from "@floodgate/core/store";
 import type { Entry } from "./entry.js";
 import { queueTimeout, timeout } from "./faults.js";
 
@@ -16,14 +16,9 @@ export interface StepOwner {
 const nothing = (): void => undefined;
 
 /** One call of the store, with its promise. It settles once, by its deadline. */
-export class Step<T = unknown> implements Waiter {
+export class Step<T = unknown> extends Waiter {
   readonly keys: readonly string[];
   readonly answer: Promise<T>;
-  /** By this process's monotonic clock. */
-  readonly askedMs: number = performance.now();
-  readonly deadlineMs: number;
-  readonly latestMs: number;
-  place = -1;
   settled = false;
   /** Whether a change with it has been sent and not answered. */
   inFlight = false;
@@ -39,12 +34,11 @@ export class Step<T = unknown> implements Waiter {
   #reject!: (error: unknown) => void;
 
   constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, owner: StepOwner) {
+    super(timeoutMs);
     this.keys = keys;
     this.#work = work;
     this.#timeoutMs = timeoutMs;
     this.#owner = owner;
-    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
-    this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -1,4 +1,4 @@
-import { type Clock, Deadlines, msLeft, workEndsWithRequest } from "@floodgate/core/store";
+import { addWaiter, type Clock, msLeft, removeWaiter, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
@@ -53,7 +53,6 @@ export class SwapQueue implements StepOwner {
   readonly #driver: DatabaseDriver;
   readonly #calls: DriverCalls;
   readonly #clock: Clock | undefined;
-  readonly #deadlines = new Deadlines();
   readonly #seen = new LRUCache<string, Seen>({ maxSize: maxCells, sizeCalculation: ({ entry }) => entry.size });
   #waiting: Step[] = [];
   /** The batch at work on each key. */
@@ -74,7 +73,7 @@ export class SwapQueue implements StepOwner {
   ask<T>(keys: readonly string[], work: Work<T>, timeoutMs: number): Promise<T> {
     const step = new Step(keys, work, timeoutMs, this);
     this.#waiting.push(step as Step);
-    this.#deadlines.add(step);
+    addWaiter(step);
     if (workEndsWithRequest) this.#takeTurns(step as Step).catch((error) => step.fail(fault(error)));
     else this.#schedule();
     return step.answer;
@@ -213,7 +212,7 @@ export class SwapQueue implements StepOwner {
 
   #settle(step: Step, how: () => void): void {
     how();
-    this.#deadlines.delete(step);
+    removeWaiter(step);
   }
 
   /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */

@@ -1,4 +1,4 @@
-import { activeListener, type Clock, Deadlines, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
+import { activeListener, addWaiter, type Clock, msLeft, removeWaiter, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
@@ -37,7 +37,6 @@ export class CommandQueue implements Queue {
   /** The rounds in flight. An array, because a Set that gains and loses a few entries makes a new table each time. */
   #inFlight: Step[][] = [];
   #scheduled = false;
-  readonly #deadlines = new Deadlines();
   /** Unknown before the first answer and after a fault. */
   readonly #serverClock = new ServerClock();
   /** The hashes of the scripts that were sent. */
@@ -56,7 +55,7 @@ export class CommandQueue implements Queue {
     if (this.#waiting[0]?.settled === true) this.#clear(performance.now());
     if (this.#room() <= 0) this.#abandon();
     this.#wait(step);
-    this.#deadlines.add(step);
+    addWaiter(step);
     this.#schedule();
   }
 
@@ -269,7 +268,7 @@ export class CommandQueue implements Queue {
   #fail(steps: readonly Step[], error: unknown): void {
     for (const step of steps) {
       step.fail(error);
-      this.#deadlines.delete(step);
+      removeWaiter(step);
     }
   }
 
@@ -289,7 +288,7 @@ export class CommandQueue implements Queue {
           denied.push(step);
         } else {
           step.settle(reply);
-          this.#deadlines.delete(step);
+          removeWaiter(step);
         }
       }
       if (denied.length > 0) this.#forbidden(denied);

@@ -1,4 +1,4 @@
-import { latestMs, unblockedMs, type Waiter } from "@floodgate/core/store";
+import { Waiter } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import type { LeanRequest } from "./lean.js";
@@ -15,21 +15,15 @@ export interface Queue {
  * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
  * all answers of the batch were read and are valid.
  */
-export abstract class Step<T = unknown, Answer = T> implements Waiter {
+export abstract class Step<T = unknown, Answer = T> extends Waiter {
   readonly redisKey: string;
   /** The number of its keys. */
   readonly checks: number;
   readonly answer: Promise<T>;
-  /** By this process's monotonic clock. */
-  readonly askedMs: number = performance.now();
-  /** By the same clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
+  /** By the steady clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
   readonly dueMs: number;
-  readonly latestMs: number;
-  /** By the running clock, which stops while the event loop is blocked. */
-  deadlineMs: number;
   /** The index of its first key in the batch, from 1. */
   firstKey = 0;
-  place = -1;
   settled = false;
   /** The queue that it waits in; undefined after it was sent. */
   queue: Queue | undefined;
@@ -41,12 +35,11 @@ export abstract class Step<T = unknown, Answer = T> implements Waiter {
   problem: string | undefined;
 
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
+    super(timeoutMs);
     this.redisKey = redisKey;
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
-    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
-    this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

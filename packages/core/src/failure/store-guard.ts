@@ -21,7 +21,7 @@ import { atPath, FloodgateError, invalidOption, shown, wrongOption } from "../su
 import { checkOptions, didYouMean, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { type Breakers, breakersOf } from "./breaker.js";
-import { Deadlines, msUntil, unblockedMs } from "./deadlines.js";
+import { atMost, msUntil, unblockedMs } from "./deadlines.js";
 import { type DeadlineStore, type FallbackDecider, type FallbackUser, LocalFallback, NoFallback } from "./fallback.js";
 
 /** A store in this process that decides while the main store is down. */
@@ -68,7 +68,6 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   readonly #breakers: Breakers;
   readonly #fallbackDecider: FallbackDecider;
   readonly #onEvent: EventListener | undefined;
-  readonly #deadlines = new Deadlines();
   #leave: (() => void) | undefined;
 
   constructor(
@@ -215,7 +214,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
   /** Bounds an answer, such as a shared hand-over, by our timeout. */
   #bounded<T>(answer: Promised<T>, timeoutMs = this.timeoutMs): Promised<T> {
     if (!isPromise(answer)) return answer;
-    return this.#deadlines.atMost(timeoutMs, answer, () => {
+    return atMost(timeoutMs, answer, () => {
       const message = `The store did not answer within ${this.timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`;
       return new FloodgateError("FLOODGATE_STORE_TIMEOUT", message);
     });

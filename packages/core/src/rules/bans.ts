@@ -5,7 +5,7 @@ import type { Guard } from "../decide/guard.js";
 import type { Blocked } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
-import { Deadlines, msUntil, unblockedMs } from "../failure/deadlines.js";
+import { atMost, msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { atPath } from "../support/errors.js";
@@ -33,8 +33,6 @@ export class Ban {
   readonly forMs: number;
   readonly #name: string;
   readonly #known = new KnownRejections();
-  /** The deadlines of requests that wait until their rejection is counted. */
-  readonly deadlines: Deadlines = new Deadlines();
 
   /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
@@ -142,7 +140,7 @@ function countRejection(
   };
   const counted = attempt(() => andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount), fault);
   if (!isPromise(counted)) return counted;
-  return waits ? ban.deadlines.atMost(msUntil(deadlineMs), counted, () => undefined).then(undefined, () => decision) : decision;
+  return waits ? atMost(msUntil(deadlineMs), counted, () => undefined).then(undefined, () => decision) : decision;
 }
 
 interface Known {

@@ -36,7 +36,9 @@ export function useFallback(): void {
     vi.setSystemTime(startMs);
     setUp();
   });
-  afterEach(() => {
+  afterEach(async () => {
+    // Nothing waits any more: the next test has another clock and other timers.
+    if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(2000);
     vi.useRealTimers();
   });
 }

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeCertificate } from "../certificate.js";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
 

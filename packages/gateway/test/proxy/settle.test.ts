@@ -1,4 +1,4 @@
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { ask, limitOf, startGateway, startUpstream } from "./support.js";
 
 const rules = limitOf(1000, "cost: 10, settle: header:X-Cost,");

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type FloodgateEvent, observe } from "@floodgate/core";
 import { startNginx, type WebServer } from "@floodgate/test-servers";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type SmugglingCase, smugglingCases } from "./smuggling-cases.js";
 import { ask, openGateway, rawConnection, type TestGateway } from "./support.js";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
 
