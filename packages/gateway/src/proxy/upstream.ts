@@ -81,13 +81,23 @@ export class Upstream {
   /** A user begins to use a connection: from now on its timeouts are this user's. The connection has one listener for all of its users. */
   useConnection(socket: Socket, user: UpstreamUser): void {
     if (!this.#users.has(socket)) {
-      socket.on("timeout", () => this.#users.get(socket)?.onUpstreamTimeout());
+      socket.on("timeout", () => this.#giveUpUnlessRead(socket));
       leaveFailuresToReading(socket);
     }
     this.#users.set(socket, user);
     const { upstreamConnectTimeoutMs, upstreamTimeoutMs } = this.settings;
     socket.setTimeout(socket.connecting ? upstreamConnectTimeoutMs : upstreamTimeoutMs);
     if (socket.connecting) socket.once(this.#isTls ? "secureConnect" : "connect", () => socket.setTimeout(upstreamTimeoutMs));
+  }
+
+  /** The timer of a busy process is late, and fires before it reads what has arrived in time. */
+  #giveUpUnlessRead(socket: Socket): void {
+    const { bytesRead, connecting } = socket;
+    const user = this.#users.get(socket);
+    setImmediate(() => {
+      const isSilent = socket.bytesRead === bytesRead && socket.connecting === connecting;
+      if (isSilent && this.#users.get(socket) === user) user?.onUpstreamTimeout();
+    });
   }
 
   /** Logs a failure of the upstream. */

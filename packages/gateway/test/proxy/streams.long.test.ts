@@ -274,6 +274,16 @@ describe("an upstream that fails", () => {
     expect((await problems(ask(url)))[0]).toBe(502);
   });
 
+  it("has answered in time if its answer arrived while the process was blocked", async () => {
+    const upstream = await startUpstream((_incoming, response) => {
+      response.end("ok");
+      const startMs = performance.now();
+      while (performance.now() < startMs + 200);
+    });
+    const { url } = await startGateway(upstream.port, loose, { upstreamTimeoutMs: 100 });
+    expect((await ask(url)).status).toBe(200);
+  });
+
   it("is answered 504 if it is silent, and the connection can be used again", async () => {
     const upstream = await startUpstream((incoming, response) => {
       if (incoming.url === "/") response.end("ok");
