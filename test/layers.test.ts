@@ -23,7 +23,7 @@ const mayKnow: Record<string, readonly string[]> = {
   node: ["core", "core/adapter", "store-memory"],
   fetch: ["core", "core/adapter", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
-  rules: ["core", "core/rules"],
+  rules: ["core", "core/store", "core/rules"],
   metrics: ["core", "core/rules"],
   dashboard: ["core", "core/store", "core/adapter", "core/rules", ...pages],
   simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", ...pages],

@@ -1,4 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
+import { atMost } from "@floodgate/core/store";
 import { reasonOf } from "./rules-error.js";
 
 /** The used part of `Redis` and `Cluster` of ioredis 5 and 6. */
@@ -113,16 +114,10 @@ function ofNodeRedis(redis: NodeRedis, key: string): RulesKey {
 const timeoutMs = 5000;
 
 async function inTime(key: string, reply: Promise<unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis did not answer within ${timeoutMs} ms`)), timeoutMs).unref();
-  });
   try {
-    return await Promise.race([reply, late]);
+    return await atMost(timeoutMs, reply, () => new Error(`Redis did not answer within ${timeoutMs} ms`));
   } catch (error) {
     throw faultOf(key, error);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

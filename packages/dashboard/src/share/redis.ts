@@ -1,4 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
+import { atMost } from "@floodgate/core/store";
 
 /** The used part of `Redis` and `Cluster` of ioredis 5 and 6. */
 interface Ioredis {
@@ -40,7 +41,7 @@ export function senderOf(redis: DashboardRedis): Send {
         unanswered--;
       };
       reply.then(answered, answered);
-      return inTime(reply);
+      return atMost(timeoutMs, reply, () => new Error(`it did not answer within ${timeoutMs} ms`));
     };
   }
   throw new FloodgateError(
@@ -78,18 +79,4 @@ function routingOf(redis: unknown, key: string): unknown[] {
 
 function has<Client>(client: unknown, method: string): client is Client {
   return typeof client === "object" && client !== null && typeof (client as Record<string, unknown>)[method] === "function";
-}
-
-async function inTime(reply: Promise<unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs).unref();
-  });
-  try {
-    return await Promise.race([reply, late]);
-  } finally {
-    clearTimeout(timer);
-    // Nobody waits for a reply that comes too late.
-    reply.catch(() => undefined);
-  }
 }
