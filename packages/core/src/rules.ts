@@ -10,7 +10,7 @@ export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule.js
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export { descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
 export { algorithms, toPolicy } from "./algorithms/all.js";
-export { describePolicy } from "./algorithms/registry.js";
+export { describePolicy } from "./algorithms/describe.js";
 export { formatDuration } from "./support/duration.js";
 export { containEveryAddress } from "./requests/trusted-proxies.js";
 export { listenerOf, tellAll } from "./events/listeners.js";
@@ -37,7 +37,7 @@ export { type DescriptorRules, descriptorRules } from "./rules/descriptor-rule.j
 
 // What is in use in this process, for metrics and dashboards
 export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
-export { slotsHeld } from "./limits/slots.js";
+export { slotsHeld } from "./algorithms/slots.js";
 export { type RuleWords, wordsOf } from "./rules/words.js";
 export type { Refusal } from "./rules/rule.js";
 

@@ -2,7 +2,7 @@ import { conflict, shown, wrongOption } from "../support/errors.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
 import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type AlgorithmDefinition, type Edges, type PolicyBase, register } from "./algorithm.js";
-import { Calendar, type CalendarUnit, calendarUnits, type Weekday, weekdays } from "./calendar.js";
+import { Calendar, type CalendarUnit, calendarUnits, isUsualStart, type Weekday, weekdays } from "./calendar.js";
 import { windowAlgorithm } from "./fixed-window.js";
 
 /** A count that restarts with each hour, day, week, month or year of a time zone. */
@@ -123,16 +123,8 @@ export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy,
     limit,
     per,
     timeZone: timeZone === "UTC" ? undefined : timeZone,
-    startsOn: isUsual(startsOn) ? undefined : startsOn,
+    startsOn: isUsualStart(startsOn) ? undefined : startsOn,
   }),
   share: ({ limit }, part) => ({ limit: part(limit) }),
-  describe({ limit, per, timeZone, startsOn }) {
-    const first = isUsual(startsOn) ? "" : ` from ${typeof startsOn === "number" ? "day " : ""}${startsOn}`;
-    return `${limit} per ${per}${first} in ${timeZone}`;
-  },
   algorithms: [windowAlgorithm("calendar-window", ["limit", "spanMs"], edgesAt)],
 });
-
-function isUsual(startsOn: CalendarWindowPolicy["startsOn"]): boolean {
-  return startsOn === undefined || startsOn === "monday" || startsOn === 1;
-}

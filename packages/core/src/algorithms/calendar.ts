@@ -6,6 +6,11 @@ export type CalendarUnit = (typeof calendarUnits)[number];
 export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof weekdays)[number];
 
+/** Whether a window begins on the usual first day: Monday, the first of the month, or as the unit says. */
+export function isUsualStart(startsOn: Weekday | number | undefined): boolean {
+  return startsOn === undefined || startsOn === "monday" || startsOn === 1;
+}
+
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** Above the offset of any zone from UTC. */

@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { wrongOption } from "../support/errors.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
 import {
@@ -27,6 +27,7 @@ import {
   unitsFrom,
   viewOfHeld,
 } from "./held-units.js";
+import { keepSlot } from "./slots.js";
 
 /** A slot for each request in flight. */
 export interface ConcurrencyPolicy extends PolicyBase {
@@ -125,6 +126,6 @@ export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, Concu
   make: concurrency,
   optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
   share: ({ limit }, part) => ({ limit: part(limit) }),
-  describe: ({ limit, holdMs }) => `${limit} at once, held for ${formatDuration(holdMs)}`,
   algorithms: [algorithm],
+  keepSlot,
 });

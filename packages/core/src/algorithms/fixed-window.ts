@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Edges, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
@@ -140,6 +140,5 @@ export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, Fixed
   make: fixedWindow,
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
   share: ({ limit }, part) => ({ limit: part(limit) }),
-  describe: ({ limit, windowMs }) => `${limit} per ${formatDuration(windowMs)}`,
   algorithms: [windowAlgorithm("fixed-window", ["limit", "windowMs"])],
 });

@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type AlgorithmDefinition, type PolicyBase, register } from "./algorithm.js";
 import { type Rate, rateOf, smoothBucket } from "./smooth-bucket.js";
@@ -56,6 +56,5 @@ export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = regi
     return { limit, window: durationText(windowMs), burst: withoutBurst.has(policy) ? undefined : burst };
   },
   share: ({ windowMs, burst }, part, processes) => ({ window: durationText(windowMs * processes), burst: part(burst) }),
-  describe: ({ limit, windowMs, burst }) => `${limit} per ${formatDuration(windowMs)}${burst === limit ? "" : ` and ${burst} at once`}`,
   algorithms: [smoothBucket],
 });

@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, emptyView, type PolicyBase, register } from "./algorithm.js";
@@ -95,9 +95,5 @@ export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, Leaky
     maxDelayMs: maxDelayMs === Number.POSITIVE_INFINITY ? undefined : maxDelayMs,
   }),
   share: ({ capacity, everyMs }, part, processes) => ({ capacity: part(capacity), every: durationText(everyMs * processes) }),
-  describe({ capacity, leak, everyMs, maxDelayMs }) {
-    const maxWait = maxDelayMs === Number.POSITIVE_INFINITY ? "" : `, waiting at most ${formatDuration(maxDelayMs)}`;
-    return `${leak} every ${formatDuration(everyMs)} from a queue of ${capacity}${maxWait}`;
-  },
   algorithms: [algorithm],
 });

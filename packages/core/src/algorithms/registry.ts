@@ -107,6 +107,11 @@ export function algorithmOf(policy: Policy): Algorithm<Policy> {
   return policy.holdMs === undefined || own.renew !== undefined ? own : withHolds(own);
 }
 
+/** Whether a policy counts requests in flight, whose units are given back when they end. */
+export function hasSlots({ algorithm }: Pick<Policy, "algorithm">): boolean {
+  return algorithm === "concurrency";
+}
+
 const held = new WeakMap<Policy, Map<number, Policy>>();
 
 /**
@@ -146,9 +151,4 @@ export function shareOf(policy: Policy, processes: number): Policy {
   const { make, optionsOf, share: shareIn } = definitionOf(policy);
   const share = make({ ...optionsOf(policy), ...shareIn(policy, part, processes) });
   return share.algorithm === "concurrency" ? share : heldPolicy("share", share, policy.holdMs);
-}
-
-/** A policy's numbers in words: `100 per 1m`. */
-export function describePolicy(policy: Policy): string {
-  return definitionOf(policy).describe(policy);
 }

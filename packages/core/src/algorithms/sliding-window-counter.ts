@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { invalidOption } from "../support/errors.js";
 import { checkOptions, flag, quotaNumber, wholeNumber } from "../support/options.js";
 import {
@@ -314,8 +314,6 @@ export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCo
     make: slidingWindowCounter,
     optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
     share: ({ limit }, part) => ({ limit: part(limit) }),
-    describe: ({ limit, windowMs, buckets, strict }) =>
-      `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}${strict ? ", strict" : ""}`,
     algorithms: [algorithm],
   },
 );

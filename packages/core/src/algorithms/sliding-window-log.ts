@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import {
   type Algorithm,
@@ -251,8 +251,6 @@ export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPol
     make: slidingWindowLog,
     optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
     share: ({ limit }, part) => ({ limit: part(limit) }),
-    describe: ({ limit, windowMs, countRejected }) =>
-      `${limit} per ${formatDuration(windowMs)}${countRejected ? " including rejected requests" : ""}`,
     algorithms: [algorithm],
   },
 );

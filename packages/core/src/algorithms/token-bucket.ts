@@ -1,4 +1,4 @@
-import { type Duration, durationOption, durationText, formatDuration } from "../support/duration.js";
+import { type Duration, durationOption, durationText } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, emptyView, type PolicyBase, register } from "./algorithm.js";
 import { changeOf, maxDebtMs, maxMissing, refundedParts } from "./debt.js";
@@ -187,8 +187,6 @@ export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, Token
     // All tokens arrive at one moment, so each process gets fewer each time. If there is less than one for each, they arrive less often.
     return { capacity: part(capacity), refill: part(refill), every: durationText(everyMs * Math.ceil(processes / refill)) };
   },
-  describe: ({ capacity, refill, everyMs, style }) =>
-    `${refill} every ${formatDuration(everyMs)}${style === "interval" ? " in steps" : ""} and ${capacity} at once`,
   algorithms: [smoothBucket, intervalBucket],
   algorithmOf: ({ style }) => (style === "interval" ? intervalBucket : smoothBucket),
 });

@@ -9,8 +9,8 @@ import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, 
 /**
  * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key. It combines the decisions of
  * one atomic step, and so decides whether the request passes. `DirectGuard` does no more than this. `StoreGuard` adds the
- * deadline, breaker and fallback of a store that may fail. `ZeroLimitGuard` wraps either of them, and answers for limits of 0. Bans count
- * rejections around a guard: see `decideWithBans`.
+ * deadline, breaker and fallback of a store that may fail. A guard never sees limits of 0: see `zero-limits.ts`. Bans count rejections
+ * around a guard: see `decideWithBans`.
  */
 export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle" | "renew">, Settler<Policy> {
   readonly scope: object;

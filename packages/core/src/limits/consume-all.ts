@@ -1,6 +1,6 @@
 import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
-import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
+import { decideWithZeros, isZero } from "../decide/zero-limits.js";
 import { emitLimitEvents, emitRequestDecided, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
@@ -63,7 +63,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const { guard } = first as NamedLimiter<M>;
   const listens = listeners.some((listener) => listener !== undefined);
   const askedMs = listens ? timeOfAsking(guard) : 0;
-  const deciding = hasZero ? new ZeroLimitGuard(guard).decide(list) : guard.decide(list);
+  const deciding = hasZero ? decideWithZeros(list, guard) : guard.decide(list);
   if (!listens) return promisedBy<CombinedDecision, M>(guard.mode, deciding);
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;

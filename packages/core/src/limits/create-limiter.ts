@@ -1,7 +1,6 @@
-import { heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
+import { hasSlots, heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
 import { checkLease, checkName, createLimit } from "../decide/decision.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
-import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { listenerOf, warner } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames, guardStore } from "../failure/store-guard.js";
@@ -13,7 +12,6 @@ import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingK
 import { type Limiter, NamedLimiter } from "./limiter.js";
 import { claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
-import { hasSlots } from "./slots.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
   /** Appears in headers, keys and events. One name on one store is one count. */
@@ -76,8 +74,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
     rejections: undefined,
     keyText: keyTextOf(name, onEvent),
   };
-  const client = { guard: isZero(limit) ? new ZeroLimitGuard(guard) : guard, onEvent, receipts };
-  const limiter: Limiter<M> = new NamedLimiter(store, client, definition, () => {
+  const limiter: Limiter<M> = new NamedLimiter(store, { guard, onEvent, receipts }, definition, () => {
     openLimiters.delete(limiter);
     giveNameBack();
     guard.close();

@@ -1,9 +1,10 @@
 import { asCharge } from "../algorithms/decision.js";
-import type { Policy } from "../algorithms/registry.js";
+import { hasSlots, type Policy } from "../algorithms/registry.js";
 import type { Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
+import { isZero, keyStateAt, peekAt, zeroDecision } from "../decide/zero-limits.js";
 import { emitDecision, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
@@ -13,8 +14,7 @@ import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { checkConsumedKey, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import { checkCharge, checkCost, checkRealCost, emitChange, recordUsage, settleCharge, settleDecision } from "./settle.js";
-import { hasSlots, keepSlot } from "./slots.js";
+import { checkCharge, checkCost, checkRealCost, emitChange, keepSlot, recordUsage, settleCharge, settleDecision } from "./settle.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -205,9 +205,10 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const limit = this.holding(options?.hold);
     const text = this.keyText(checkConsumedKey(key));
     const listener = activeListener(this.onEvent);
-    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
-    const askedMs = timeOfAsking(this.guard);
-    const decided = andThen<Decision, Decision>(this.guard.consume(limit, text, cost), (decision) => {
+    const askedMs = listener === undefined ? 0 : timeOfAsking(this.guard);
+    const deciding = isZero(limit) ? zeroDecision(limit, cost) : this.guard.consume(limit, text, cost);
+    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, deciding);
+    const decided = andThen<Decision, Decision>(deciding, (decision) => {
       emitDecision(listener, text, decision, askedMs);
       return decision;
     });
@@ -230,7 +231,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
-    return promisedBy<Decision, M>(this.guard.mode, this.guard.peek(this.limit, this.keyText(key)));
+    return promisedBy<Decision, M>(this.guard.mode, peekAt(this.guard, this.limit, this.keyText(key)));
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
@@ -348,7 +349,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   keyState(key: LimiterKey): Answer<KeyState, M> {
     const text = this.keyText(key);
     return andThen<readonly PlannedLimit[], KeyState>(this.#definition.limits(), (limits) => {
-      const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.keyState(limit, text)));
+      const answers = allOf<Inspection>(limits.map(({ limit }) => keyStateAt(this.guard, limit, text)));
       return andThen<readonly Inspection[], KeyState>(answers, (seen) =>
         keyStateOf(seen.map((inspection, i) => [limits[i]?.plan, inspection])),
       );

@@ -1,13 +1,13 @@
-import { chargeOf } from "../algorithms/decision.js";
-import type { Policy } from "../algorithms/registry.js";
+import { chargeOf, hasCharge } from "../algorithms/decision.js";
+import { definitionOf, hasSlots, type Policy } from "../algorithms/registry.js";
 import type { ChargeRecord, Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
+import { isZero } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { wholeOf } from "../support/options.js";
 import { andThen, attempt, type Promised } from "../support/promises.js";
-import { hasSlots } from "./slots.js";
 
 interface Settled {
   readonly name: string;
@@ -41,7 +41,7 @@ export function recordUsage(
   key: string,
   cost: number,
 ): Promised<number> {
-  return andThen<number, number>(cost === 0 ? 0 : guard.charge(limit, key, cost), (units) => {
+  return andThen<number, number>(cost === 0 || isZero(limit) ? 0 : guard.charge(limit, key, cost), (units) => {
     if (units > 0) activeListener(onEvent)?.({ type: "charged", name: limit.name, key, cost, units });
     return units;
   });
@@ -112,6 +112,23 @@ export function checkCharge(guard: Guard, limit: Limit | string, decision: Decis
     throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
   }
   return charge;
+}
+
+/** Renews the slot that a decision has charged, if it has, until it is settled. */
+export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
+  const { keepSlot } = definitionOf(decision.policy);
+  if (keepSlot === undefined || !hasCharge(decision)) return;
+  const charge = chargeOf<Policy>(decision) as ChargeRecord;
+  const { limit, key } = charge;
+  keepSlot(charge, (counted) => activeListener(onEvent)?.({ type: "slot-lost", name: limit.name, key, decision, counted }));
+}
+
+/**
+ * Stops renewing the slots of decisions whose requests end where this process does not see it. They come back by themselves, or are given back
+ * by receipt.
+ */
+export function leaveSlots(decisions: readonly Decision[]): void {
+  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as ChargeRecord).slot?.end();
 }
 
 function foreign(name: string, problem: string, advice: string): FloodgateError {

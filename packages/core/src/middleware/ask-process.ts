@@ -1,3 +1,4 @@
+import { peekAt } from "../decide/zero-limits.js";
 import type { Key } from "../limits/key.js";
 import { RequestContext } from "../requests/request-context.js";
 import type { RequestReader } from "../requests/request-reader.js";
@@ -68,12 +69,11 @@ function ownKeys(rule: CompiledRule<AskedRequest>): string[] {
  */
 export async function askProcess(request: AskedRequest): Promise<Reason[]> {
   const asked = openMiddlewares.values().map((limit: RateLimitSetup<AskedRequest>) => {
-    const { rules, client } = limit.version;
-    return explainRules(rules, (rule) => new AskedContext(request, limit, rule)).then((explanations) =>
+    return explainRules(limit.version.rules, (rule) => new AskedContext(request, limit, rule)).then((explanations) =>
       reasonsOf(
         explanations,
         (explanation) => whyNot(explanation.rule.options as PlainRule, explanation, () => hintOf(explanation.rule)),
-        ({ limit, key }) => client.guard.peek(limit, key),
+        (check) => peekAt(limit.client.guard, check.limit, check.key),
       ),
     );
   });

@@ -45,8 +45,8 @@ export function checkNamed<Req>(limit: RateLimit<Req>, named: readonly NamedChec
   const asked = namedRuleChecks(named, version);
   const checks = decisiveChecks(asked.filter((check) => check !== undefined));
   if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
-  const askedMs = timeOfAsking(version.client.guard);
-  return andThen<CombinedDecision, NamedDecisions>(decideWithBans(checks, version.client), (whole) => {
+  const askedMs = timeOfAsking(limit.client.guard);
+  return andThen<CombinedDecision, NamedDecisions>(decideWithBans(checks, limit.client, true), (whole) => {
     const { allowed, decision, all } = whole;
     emitDecisions(limit.listener, checks, whole, askedMs);
     const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));

@@ -31,7 +31,7 @@ export class RateLimitSetup<Req> {
   /** Where the rules come from, if they may change. */
   readonly source: RuleSource | undefined;
   protected readonly where: string;
-  protected readonly client: StoreClient & { readonly guard: OwnGuard };
+  readonly client: StoreClient & { readonly guard: OwnGuard };
   protected readonly rules: ActiveRules<Req>;
   protected readonly responder: Responder<Req>;
   protected readonly skip: RateLimitOptions<Req>["skip"];

@@ -1,5 +1,5 @@
 import type { CombinedDecision } from "../decide/decision.js";
-import { decisiveChecks } from "../decide/zero-limits.js";
+import { decideWithZeros, decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions, emitNotCounted, emitRequest, timeOfAsking } from "../events/decision-events.js";
 import { observation } from "../events/listeners.js";
 import { isAmbiguous } from "../requests/path.js";
@@ -106,12 +106,17 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.observer?.counts(context, checks);
     if ((this.client.onEvent ?? observation.tell) !== undefined && this.settings.reader.decisionEvents !== false)
-      context.storeAskedMs = timeOfAsking(version.client.guard);
+      context.storeAskedMs = timeOfAsking(this.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
-    if (version.rules.mayBeZero) checks = decisiveChecks(checks);
+    const { mayBeZero } = version.rules;
+    if (mayBeZero) checks = decisiveChecks(checks);
     // The guard decides all checks in one atomic step. Bans then count the rejections.
-    const { client, hasBans } = version;
-    const combined = hasBans ? decideWithBans(checks, client) : client.guard.decide(checks);
+    const { client } = this;
+    const combined = version.hasBans
+      ? decideWithBans(checks, client, mayBeZero)
+      : mayBeZero
+        ? decideWithZeros(checks, client.guard)
+        : client.guard.decide(checks);
     return "then" in combined
       ? combined.then((later) => this.#report(context, checks, later, shown))
       : this.#report(context, checks, combined, shown);

@@ -1,8 +1,8 @@
+import { hasSlots } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import { activeListener } from "../events/listeners.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { checkRealCost, emitChange, settleDecision } from "../limits/settle.js";
-import { hasSlots, keepSlot } from "../limits/slots.js";
+import { checkRealCost, emitChange, keepSlot, settleDecision } from "../limits/settle.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundWhen } from "../rules/cost.js";
 import { reasonOf, shown } from "../support/errors.js";

@@ -1,8 +1,8 @@
+import { hasSlots } from "../algorithms/registry.js";
 import { renewingStore, type Store } from "../decide/store.js";
-import { isZero, ZeroLimitGuard } from "../decide/zero-limits.js";
+import { isZero } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
-import { hasSlots } from "../limits/slots.js";
 import { conflict, invalidOption, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
@@ -11,7 +11,6 @@ import { isRuleSource, type Rule, type RuleContext, type RuleSet, type RuleSourc
 export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
   readonly limiters: ReadonlyMap<string, Limiter>;
-  readonly client: StoreClient;
   readonly hasBans: boolean;
 }
 
@@ -35,10 +34,9 @@ export class ActiveRules<Req> {
       const compiled = new CompiledRules(rules);
       if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
         warnOfDescriptors(rules[0]?.name ?? "", context);
-      const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimitGuard(client.guard) : client.guard };
-      const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
+      const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, client, rule, () => refuseToClose(rule.name))] as const);
       const hasBans = rules.some(({ ban }) => ban !== undefined);
-      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, hasBans };
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), hasBans };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {

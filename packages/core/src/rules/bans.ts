@@ -3,7 +3,7 @@ import { blockedDecision } from "../decide/blocks.js";
 import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import type { Blocked } from "../decide/store.js";
-import { isZero } from "../decide/zero-limits.js";
+import { decideWithZeros, isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
 import { atMost, msUntil, unblockedMs } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/limiter.js";
@@ -84,11 +84,12 @@ interface BanCheck extends Check {
 /**
  * Decides checks, and counts the rejections of rules with a ban, except rejections by a ban or a block. Only a rejection that may begin a
  * ban waits for the store, within the timeout of the whole decision.
+ * @param mayBeZero whether a limit may be 0.
  */
-export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
+export function decideWithBans(checks: readonly BanCheck[], client: StoreClient, mayBeZero: boolean): Promised<CombinedDecision> {
   const { guard } = client;
   const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
-  const decided = guard.decide(checks);
+  const decided = mayBeZero ? decideWithZeros(checks, guard) : guard.decide(checks);
   return "then" in decided
     ? decided.then((whole) => countRejections(checks, whole, client, deadlineMs))
     : countRejections(checks, decided, client, deadlineMs);

@@ -57,7 +57,7 @@ async function decide(limit: RateLimit<GatewayRequest>, requests: readonly Gatew
     }),
   );
   if (contexts.every(({ descriptor }) => descriptor?.isUsage)) {
-    await Promise.all(asks.map((ask) => record(version.client, ask)));
+    await Promise.all(asks.map((ask) => record(limit.client, ask)));
     return undecided(unlimited, requests.length);
   }
   const shared = sharedChecks(asks);

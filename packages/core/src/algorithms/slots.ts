@@ -1,34 +1,24 @@
-import { asCharge, chargeOf, hasCharge } from "../algorithms/decision.js";
-import type { Policy } from "../algorithms/registry.js";
-import type { ChargeRecord, Decision } from "../decide/decision.js";
-import type { EventListener } from "../events/events.js";
-import { activeListener } from "../events/listeners.js";
 import { isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { startTimer, stopTimer, workEndsWithRequest } from "../support/runtime.js";
+import type { ChargedSlot, DecisionUnder, PolicyBase } from "./algorithm.js";
+import { asCharge } from "./decision.js";
 
 /** How many slots one turn renews. Decisions that wait for the store go between the turns. */
 const perTurn = 256;
 const maxTimerMs = 2 ** 30;
 
-/** Whether a policy counts requests in flight, whose units are given back when they end. */
-export function hasSlots({ algorithm }: Pick<Policy, "algorithm">): boolean {
-  return algorithm === "concurrency";
-}
-
 /** A slot that is renewed until it is given back. */
-export class Slot {
-  readonly charge: ChargeRecord;
-  readonly #decision: Decision;
+class Slot {
+  readonly charge: ChargedSlot<PolicyBase>;
   readonly #keeper: Keeper;
-  readonly #onEvent: EventListener | undefined;
+  readonly #lost: (counted: boolean) => void;
   /** A renewal in flight. It changes the charge. */
   renewing: Promise<void> | undefined;
 
-  constructor(charge: ChargeRecord, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined) {
+  constructor(charge: ChargedSlot<PolicyBase>, keeper: Keeper, lost: (counted: boolean) => void) {
     this.charge = charge;
-    this.#decision = decision;
     this.#keeper = keeper;
-    this.#onEvent = onEvent;
+    this.#lost = lost;
   }
 
   /** Stops the renewals. Returns the one in flight, which must end before the slot is given back. */
@@ -43,7 +33,7 @@ export class Slot {
     // After a fault the slot may have been renewed, or not. The next turn finds out.
     return runInBackground(
       () => {
-        const renewed = settler?.renew?.(limit, key, charge) as Promised<Decision | undefined>;
+        const renewed = settler?.renew?.(limit, key, charge) as Promised<DecisionUnder<PolicyBase> | undefined>;
         if (!isPromise(renewed)) return this.#renewed(renewed);
         this.renewing = Promise.resolve(renewed).then((decision) => this.#renewed(decision));
         return this.renewing.finally(() => {
@@ -54,15 +44,13 @@ export class Slot {
     );
   }
 
-  #renewed(renewed: Decision | undefined): void {
+  #renewed(renewed: DecisionUnder<PolicyBase> | undefined): void {
     const { charge } = this;
-    const { limit, key } = charge;
     const before = charge.atMs;
     const counted = renewed?.allowed === true;
     if (counted) Object.assign(charge, asCharge(renewed));
     else this.end();
-    if (counted && charge.atMs - before < (limit.policy.holdMs as number)) return;
-    activeListener(this.#onEvent)?.({ type: "slot-lost", name: limit.name, key, decision: this.#decision, counted });
+    if (!counted || charge.atMs - before >= (charge.limit.policy.holdMs as number)) this.#lost(counted);
   }
 }
 
@@ -106,27 +94,20 @@ class Keeper {
   };
 }
 
-/**
- * Stops renewing the slots of decisions whose requests end where this process does not see it. They come back by themselves, or are given back
- * by receipt.
- */
-export function leaveSlots(decisions: readonly Decision[]): void {
-  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as ChargeRecord).slot?.end();
-}
-
 const keepers = new WeakMap<object, Map<number, Keeper>>();
 
-/** Renews the slot that a decision has charged, if it has, until it is settled. */
-export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
-  if (!hasSlots(decision.policy) || !hasCharge(decision)) return;
-  const charge = chargeOf<Policy>(decision) as ChargeRecord;
+/**
+ * Renews a slot until it is settled.
+ * @param lost is told that the slot came back too early, and whether the request has one again.
+ */
+export function keepSlot<P extends PolicyBase>(charge: ChargedSlot<P>, lost: (counted: boolean) => void): void {
   if (charge.settler?.renew === undefined) return;
   const { scope } = charge.settler;
   const holdMs = charge.limit.policy.holdMs as number;
   const byHold = keepers.get(scope) ?? new Map<number, Keeper>();
   const keeper = (!workEndsWithRequest && byHold.get(holdMs)) || new Keeper(holdMs);
   keepers.set(scope, byHold.set(holdMs, keeper));
-  const slot = new Slot(charge, decision, keeper, onEvent);
+  const slot = new Slot(charge as unknown as ChargedSlot<PolicyBase>, keeper, lost);
   charge.slot = slot;
   keeper.add(slot);
 }
