@@ -87,6 +87,26 @@ function totalBefore(cells: Cells, at: number, entry: number): number {
   return (entry > (cells[at + FROM] as number) ? cells[at + ENTRIES + 2 * entry - 1] : cells[at + BASE]) as number;
 }
 
+/** The time that counts at `nowMs`: a time before the newest entry counts as that one's, unless a clock that was wrong has logged it. */
+function timeOf(cells: Cells, at: number, nowMs: number, windowMs: number): number {
+  const newest = newestOf(cells, at);
+  return newest > nowMs && newest - nowMs <= windowMs ? newest : nowMs;
+}
+
+/** The time of the newest entry; -Infinity if there is none. */
+function newestOf(cells: Cells, at: number): number {
+  const to = cells[at + TO] as number;
+  return to === 0 ? Number.NEGATIVE_INFINITY : (cells[at + ENTRIES + 2 * to - 2] as number);
+}
+
+/** The first entry that counts at `nowMs`; where the entries end if none does. */
+function firstCounted(cells: Cells, at: number, nowMs: number, windowMs: number): number {
+  const to = cells[at + TO] as number;
+  const newest = newestOf(cells, at);
+  if (newest - nowMs > windowMs) return to;
+  return firstAbove(cells, at + ENTRIES, cells[at + FROM] as number, to, 0, Math.max(nowMs, newest) - windowMs);
+}
+
 const algorithm: Algorithm<SlidingWindowLogPolicy> = {
   name: "sliding-window-log",
   parameters: ["limit", "windowMs", "countRejected"],
@@ -100,27 +120,15 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const { limit: quota, windowMs, countRejected } = limit.policy;
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
-    const newest = cells[entries + 2 * to - 2] as number;
-    const exists = to > 0 && newest - nowMs <= windowMs;
-    const atMs = exists && newest > nowMs ? newest : nowMs;
-
-    let from = to;
-    let base = 0;
-    let total = 0;
-    if (exists) {
-      total = cells[entries + 2 * to - 1] as number;
-      from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs);
-      base = totalBefore(cells, at, from);
-    }
+    const atMs = timeOf(cells, at, nowMs, windowMs);
+    let from = firstCounted(cells, at, nowMs, windowMs);
+    let base = from === to ? 0 : totalBefore(cells, at, from);
+    let total = from === to ? 0 : totalBefore(cells, at, to);
     const most = Math.max(quota, total - base);
     const allowed = cost <= quota - (total - base);
     let last = to;
-    let latest = newest;
+    let latest = newestOf(cells, at);
     if (commit && (allowed || countRejected)) {
-      if (from === to) {
-        base = 0;
-        total = 0;
-      }
       total += Math.min(cost, quota);
       // Each logged unit of a rejected request replaces the oldest one, so an excess over the limit stays the same.
       if (total - base > most) base = total - most;
@@ -184,9 +192,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
   view({ limit, windowMs }, cells, at, nowMs) {
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
-    const newest = cells[entries + 2 * to - 2] as number;
-    if (to === 0 || newest - nowMs > windowMs) return emptyView;
-    const from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, Math.max(nowMs, newest) - windowMs);
+    const from = firstCounted(cells, at, nowMs, windowMs);
     if (from === to) return emptyView;
     const units: LoggedUnits[] = [];
     for (let i = Math.max(from, to - maxLoggedTimes); i < to; i++) {
@@ -200,12 +206,10 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
 function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, nowMs: number, cost: number): number {
   const entries = at + ENTRIES;
   const to = cells[at + TO] as number;
-  const newest = cells[entries + 2 * to - 2] as number;
-  const exists = to > 0 && newest - nowMs <= windowMs;
-  const atMs = exists && newest > nowMs ? newest : nowMs;
-  const from = exists ? firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs) : to;
+  const atMs = timeOf(cells, at, nowMs, windowMs);
+  const from = firstCounted(cells, at, nowMs, windowMs);
   const base = from === to ? 0 : totalBefore(cells, at, from);
-  const total = from === to ? 0 : (cells[entries + 2 * to - 1] as number);
+  const total = from === to ? 0 : totalBefore(cells, at, to);
   const units = Math.max(Math.min(windowChangeOf(0, cost), maxDebt - (total - base)), 0);
   if (units === 0) return 0;
   const last = append(cells, at, from, to, base, atMs, total + units);

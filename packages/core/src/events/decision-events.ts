@@ -24,13 +24,6 @@ export function timeOfAsking({ mode }: { readonly mode: Mode }): number {
   return mode === "sync" ? 0 : steadyMs();
 }
 
-/** Emits the events of a decision under one limit, and of its request. */
-export function emitDecision(listener: EventListener, key: string, decision: Decision, askedMs: number): void {
-  if (decision.allowed && !hearsAllowed(listener)) return;
-  listener(eventOf(key, decision, false, askedMs === 0 ? 0 : steadyMs() - askedMs));
-  emitRequest(listener, resultOf({ decision, shadow: false }) as RequestResult, decision, undefined);
-}
-
 /**
  * Emits the events of decisions that were made in one step, and then of the request. A limit that allowed has no event if another one
  * rejected: the request did not pass it.

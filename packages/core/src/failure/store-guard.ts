@@ -283,11 +283,9 @@ function checkTimeout(where: string, timeoutMs: number | undefined): number {
   throw wrongOption(where, "timeoutMs", "less than 2^31 (a timer holds no more)", timeoutMs, "timeoutMs: 100");
 }
 
-type FailureMode = "allow" | "deny" | { readonly store: Store<"sync">; readonly processes: number };
-
-function checkOnStoreError(where: string, option: OnStoreError | undefined, failing: Store): FailureMode {
-  if (option === undefined || option === "allow") return "allow";
-  if (option === "deny") return "deny";
+/** What decides while the store fails. */
+function fallbackDeciderOf(where: string, option: OnStoreError | undefined, failing: Store): FallbackDecider {
+  if (option === undefined || option === "allow" || option === "deny") return new NoFallback(option !== "deny", breakersOf(failing));
   const what = `${where}: onStoreError`;
   if (typeof option !== "object" || option === null) {
     // An address may hold a password.
@@ -296,9 +294,11 @@ function checkOnStoreError(where: string, option: OnStoreError | undefined, fail
       `${where}: \`onStoreError\` must be "allow", "deny" or a store that answers at once, but was ${given}.${didYouMean(option, ["allow", "deny"]) || " Write onStoreError: memoryStore()."}`,
     );
   }
-  if ("consume" in option || isRedisClient(option)) return { store: checkFallback(what, option as Store<"sync">, failing), processes: 1 };
-  checkOptions(what, option, ["store", "share"], "onStoreError: { store: memoryStore(), share: 1 / 4 }");
-  return { store: checkFallback(what, option.store, failing), processes: option.share === undefined ? 1 : processesOf(what, option.share) };
+  const isStore = "consume" in option || isRedisClient(option);
+  if (!isStore) checkOptions(what, option, ["store", "share"], "onStoreError: { store: memoryStore(), share: 1 / 4 }");
+  const { store, share } = (isStore ? { store: option } : option) as Fallback;
+  const fallback = checkFallback(what, store, failing);
+  return LocalFallback.of(fallback, share === undefined ? 1 : processesOf(what, share), breakersOf(failing));
 }
 
 function checkFallback(what: string, store: Store<"sync">, failing: Store): Store<"sync"> {
@@ -323,10 +323,7 @@ export function guardStore<M extends Mode>(
 ): OwnGuard<M> {
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
-  const when = atPath(["onStoreError"], () => checkOnStoreError(where, onStoreError, store));
   if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as OwnGuard<Mode> as OwnGuard<M>;
-  const breakers = breakersOf(store);
-  const fallbackDecider =
-    typeof when === "string" ? new NoFallback(when === "allow", breakers) : LocalFallback.of(when.store, when.processes, breakers);
-  return new StoreGuard(store, breakers, { timeoutMs, fallbackDecider, onEvent });
+  const fallbackDecider = atPath(["onStoreError"], () => fallbackDeciderOf(where, onStoreError, store));
+  return new StoreGuard(store, breakersOf(store), { timeoutMs, fallbackDecider, onEvent });
 }

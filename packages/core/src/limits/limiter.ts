@@ -5,7 +5,7 @@ import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
 import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
 import { isZero, keyStateAt, peekAt, zeroDecision } from "../decide/zero-limits.js";
-import { emitDecision, timeOfAsking } from "../events/decision-events.js";
+import { emitDecisions, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener, KeyChangeEvent } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
@@ -209,7 +209,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const deciding = isZero(limit) ? zeroDecision(limit, cost) : this.guard.consume(limit, text, cost);
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, deciding);
     const decided = andThen<Decision, Decision>(deciding, (decision) => {
-      emitDecision(listener, text, decision, askedMs);
+      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);

@@ -31,16 +31,7 @@ export function ownerOf(...policies: readonly unknown[]): string {
 }
 
 /**
- * Checks that each name has one owner on its store, because one name is one count.
- * @param guard if it has a fallback, the names are checked there too.
- * @throws FloodgateError `FLOODGATE_NAME_TAKEN`
- */
-export function checkNames(where: string, guard: Guard, claims: readonly Claim[]): void {
-  for (const claim of claimsOnStores(where, guard, claims)) checkClaim(claim);
-}
-
-/**
- * Claims names, all or none. Returns a function that releases them, once.
+ * Claims names, all or none: each has one owner on its store, because one name is one count. Returns a function that releases them, once.
  * @param guard if it has a fallback, the names are claimed there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another owner.
  */

@@ -1,7 +1,6 @@
 import type { Check } from "../decide/decision.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import type { Warn } from "../events/listeners.js";
-import { decodeKey } from "../limits/key.js";
 import { isWholeIpv6, type RequestContext } from "../requests/request-context.js";
 import type { RequestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
@@ -135,9 +134,8 @@ export class SetupObserver<Req> {
 
   #lookAtKey(context: RequestContext<Req>, text: string, name: string): void {
     if (!text.includes(":")) return;
-    const key = decodeKey(text);
-    const isAddress = (part: unknown): boolean => typeof part === "string" && part.includes(":") && isWholeIpv6(context, part);
-    if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
+    // The parts of tuples too.
+    if (!text.split(/[(),\\]/).some((part) => part.includes(":") && isWholeIpv6(context, part))) return;
     const message = `The key of ${shown(name)} has the client's whole IPv6 address in it. One client has 2^64 or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip, the client's network.`;
     this.#warn("FLOODGATE_KEY_PER_ADDRESS", message, name);
   }

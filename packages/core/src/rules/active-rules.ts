@@ -2,7 +2,7 @@ import { hasSlots } from "../algorithms/registry.js";
 import { renewingStore, type Store } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
-import { type Claim, checkNames, claimNames } from "../limits/names.js";
+import { type Claim, claimNames } from "../limits/names.js";
 import { conflict, invalidOption, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
@@ -53,7 +53,8 @@ export class ActiveRules<Req> {
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
       const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
-      checkNames(where, client.guard, claimsOf(set));
+      // Checks them now, because activating must not fail.
+      claimNames(where, client.guard, claimsOf(set))();
       return () => {
         const release = claimNames(where, client.guard, claimsOf(set));
         this.#release?.();
