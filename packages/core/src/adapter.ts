@@ -8,7 +8,7 @@ export { RateLimit } from "./middleware/rate-limit.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
 export { contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
 export { renewSlots } from "./limits/limiter.js";
-export { leaveSlots } from "./limits/settle.js";
+export { leaveSlots } from "./limits/slots.js";
 export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
 export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
 export { canReject, decideRequest, ensureAnswer, passInTurn, runOnLimited } from "./middleware/node-middleware.js";

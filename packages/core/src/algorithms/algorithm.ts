@@ -100,16 +100,6 @@ export interface Settler<P> {
   renew?(limit: Limit<P>, key: string, charge: Charge): Renewed<P> | PromiseLike<Renewed<P>>;
 }
 
-/** A charge whose slot this process may renew. */
-export interface ChargedSlot<P> extends Charge {
-  readonly limit: Limit<P>;
-  readonly key: string;
-  /** Renews its slots until it is settled, if they are renewed. `end` stops that, and returns the renewal in flight. */
-  slot: { end(): Promise<void> | undefined } | undefined;
-  /** Settles it. Undefined if a receipt led to it: then the redeeming limiter does. */
-  readonly settler: Settler<P> | undefined;
-}
-
 /** The start of the window before the one that holds a time, the start and the end of that one, and the end of the next. */
 export type Edges = readonly [before: number, start: number, end: number, after: number];
 
@@ -211,15 +201,14 @@ export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   /**
    * The options that differ for each of several processes that count apart. Together they allow no more than `policy`, if it has a unit for
    * each.
+   * Default: `limit` is divided.
    * @param part divides a count by the processes and rounds down, to at least 1. Rates are divided exactly.
    */
-  readonly share: (policy: P, part: (units: number) => number, processes: number) => Partial<Options>;
+  readonly share?: (policy: P, part: (units: number) => number, processes: number) => Partial<Options>;
   /** The algorithms that decide its policies; several if an option chooses between them. */
   readonly algorithms: readonly [Algorithm<P>, ...Algorithm<P>[]];
   /** The algorithm that decides a policy. Default: the first. */
   readonly algorithmOf?: (policy: P) => Algorithm<P>;
-  /** For slots of requests in flight: renews one until it is settled. Calls `lost` if it came back too early. */
-  readonly keepSlot?: (charge: ChargedSlot<P>, lost: (counted: boolean) => void) => void;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each algorithm has its own policies and options

@@ -125,6 +125,5 @@ export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy,
     timeZone: timeZone === "UTC" ? undefined : timeZone,
     startsOn: isUsualStart(startsOn) ? undefined : startsOn,
   }),
-  share: ({ limit }, part) => ({ limit: part(limit) }),
   algorithms: [windowAlgorithm("calendar-window", ["limit", "spanMs"], edgesAt)],
 });

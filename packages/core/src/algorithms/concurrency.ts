@@ -27,7 +27,6 @@ import {
   unitsFrom,
   viewOfHeld,
 } from "./held-units.js";
-import { keepSlot } from "./slots.js";
 
 /** A slot for each request in flight. */
 export interface ConcurrencyPolicy extends PolicyBase {
@@ -125,7 +124,5 @@ export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, Concu
   numbers: ["limit", "hold"],
   make: concurrency,
   optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
-  share: ({ limit }, part) => ({ limit: part(limit) }),
   algorithms: [algorithm],
-  keepSlot,
 });

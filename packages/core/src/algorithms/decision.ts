@@ -1,4 +1,4 @@
-import type { Charge, ChargedSlot, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
+import type { Charge, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
 
 /** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
 export type Finding = Pick<
@@ -12,7 +12,7 @@ type Named<P> = Pick<Limit<P>, "name" | "policy">;
 type Fate = undefined | "settled" | { readonly fault: unknown };
 
 /** The only record of a charge. Only its own decision object leads to it, so copies of the decision have no charge. */
-export class ChargeRecord<P = unknown> implements ChargedSlot<P> {
+export class ChargeRecord<P = unknown> implements Charge {
   readonly cost: number;
   readonly heldUntilMs: number | undefined;
   /** A renewal of slots changes the time and the state. */
@@ -20,7 +20,9 @@ export class ChargeRecord<P = unknown> implements ChargedSlot<P> {
   state: number | undefined;
   readonly limit: Limit<P>;
   readonly key: string;
-  slot: ChargedSlot<P>["slot"] = undefined;
+  /** Renews its slots until it is settled, if they are renewed. `end` stops that, and returns the renewal in flight. */
+  slot: { end(): PromiseLike<unknown> | undefined } | undefined = undefined;
+  /** Settles it. Undefined if a receipt led to it: then the redeeming limiter does. */
   readonly settler: Settler<P> | undefined;
   fate: Fate = undefined;
   /** `issued`: the mark of the receipt, once one was issued. `receipt`: the same, once the store must redeem by it. */

@@ -139,6 +139,5 @@ export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, Fixed
   numbers: ["limit", "window"],
   make: fixedWindow,
   optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
-  share: ({ limit }, part) => ({ limit: part(limit) }),
   algorithms: [windowAlgorithm("fixed-window", ["limit", "windowMs"])],
 });

@@ -54,7 +54,7 @@ export function endedAt(cells: Cells, at: number, nowMs: number): number {
   return ended;
 }
 
-export function unitsBefore(cells: Cells, at: number, count: number): number {
+function unitsBefore(cells: Cells, at: number, count: number): number {
   let units = 0;
   for (let i = 0; i < count; i++) units += unitsIn(cells, at, i);
   return units;

@@ -313,7 +313,6 @@ export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCo
     numbers: ["limit", "window", "buckets"],
     make: slidingWindowCounter,
     optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
-    share: ({ limit }, part) => ({ limit: part(limit) }),
     algorithms: [algorithm],
   },
 );

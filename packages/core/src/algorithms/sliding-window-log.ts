@@ -156,8 +156,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
     if (reserved === 0) return record(policy, cells, at, nowMs, cost);
-    if (to === 0) return 0;
-    const newest = cells[entries + 2 * to - 2] as number;
+    const newest = newestOf(cells, at);
     const leftMs = Math.max(nowMs, newest) - windowMs;
     if (newest - nowMs > windowMs || chargedAtMs <= leftMs) return 0;
     const total = cells[entries + 2 * to - 1] as number;
@@ -254,7 +253,6 @@ export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPol
     numbers: ["limit", "window"],
     make: slidingWindowLog,
     optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
-    share: ({ limit }, part) => ({ limit: part(limit) }),
     algorithms: [algorithm],
   },
 );

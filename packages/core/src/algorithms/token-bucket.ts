@@ -97,7 +97,7 @@ const intervalBucket: Algorithm<TokenBucketPolicy> = {
     // Without a debt, the bucket is full after one span.
     const counts = own && stored - nowMs <= spanMs && (nowMs - stored < spanMs || (cells[at + TOKENS] as number) < 0);
     if (shared || counts) {
-      const count = nowMs <= stored ? 0 : Math.floor((nowMs - stored) / everyMs);
+      const count = refills(limit.policy, cells, at, nowMs);
       // A product above 2^53 is rounded, but it fills the bucket in any case.
       tokens = Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
       // Refills restart only if the bucket of every plan is full.

@@ -12,7 +12,6 @@ import {
   maxHeld,
   release,
   timeOf,
-  unitsBefore,
   unitsFrom,
   viewOfHeld,
 } from "./held-units.js";
@@ -85,15 +84,12 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
       else if (cost > remaining || isFull) {
         const from = behind(cells, at);
-        const listed = count - first;
         const endsAfter = (ended: number): number => (ended === 0 ? 0 : endOf(cells, at, first + ended - 1) - nowMs);
-        const waitAfter = (ended: number): number => {
-          const left = held - unitsBefore(cells, at, first + ended) + unitsBefore(cells, at, first);
-          return inner.decide(limit, cells, from, nowMs, left + cost, false).retryAfterMs;
-        };
+        const waitAfter = (ended: number): number =>
+          inner.decide(limit, cells, from, nowMs, unitsFrom(cells, at, first + ended) + cost, false).retryAfterMs;
         // The more holds have ended, the shorter is the wait: the first number of them that is enough by the time they have ended.
         let low = isFull ? 1 : 0;
-        let high = listed;
+        let high = count - first;
         while (low < high) {
           const middle = (low + high) >>> 1;
           if (waitAfter(middle) <= endsAfter(middle)) high = middle;

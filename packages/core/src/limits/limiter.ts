@@ -14,7 +14,8 @@ import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { checkConsumedKey, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import { checkCharge, checkCost, checkRealCost, emitChange, keepSlot, recordUsage, settleCharge, settleDecision } from "./settle.js";
+import { checkCharge, checkCost, checkRealCost, emitChange, recordUsage, settleCharge, settleDecision } from "./settle.js";
+import { keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {

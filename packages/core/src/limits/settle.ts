@@ -1,5 +1,5 @@
-import { chargeOf, hasCharge } from "../algorithms/decision.js";
-import { definitionOf, hasSlots, type Policy } from "../algorithms/registry.js";
+import { chargeOf } from "../algorithms/decision.js";
+import { hasSlots, type Policy } from "../algorithms/registry.js";
 import type { ChargeRecord, Decision, Limit } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { isZero } from "../decide/zero-limits.js";
@@ -112,23 +112,6 @@ export function checkCharge(guard: Guard, limit: Limit | string, decision: Decis
     throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
   }
   return charge;
-}
-
-/** Renews the slot that a decision has charged, if it has, until it is settled. */
-export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
-  const { keepSlot } = definitionOf(decision.policy);
-  if (keepSlot === undefined || !hasCharge(decision)) return;
-  const charge = chargeOf<Policy>(decision) as ChargeRecord;
-  const { limit, key } = charge;
-  keepSlot(charge, (counted) => activeListener(onEvent)?.({ type: "slot-lost", name: limit.name, key, decision, counted }));
-}
-
-/**
- * Stops renewing the slots of decisions whose requests end where this process does not see it. They come back by themselves, or are given back
- * by receipt.
- */
-export function leaveSlots(decisions: readonly Decision[]): void {
-  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as ChargeRecord).slot?.end();
 }
 
 function foreign(name: string, problem: string, advice: string): FloodgateError {

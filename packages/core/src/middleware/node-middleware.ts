@@ -1,5 +1,5 @@
 import type { Decision } from "../decide/decision.js";
-import { leaveSlots } from "../limits/settle.js";
+import { leaveSlots } from "../limits/slots.js";
 import { foreignRequest } from "../requests/foreign-request.js";
 import { decisionOf } from "../requests/request-context.js";
 import type { Header } from "../responses/headers.js";

@@ -78,7 +78,7 @@ function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8Array {
 }
 
 function sha256Bytes(bytes: Uint8Array): Uint8Array {
-  const state = Uint32Array.from(initial);
+  let state: Uint32Array = initial;
   const words = new Uint32Array(64);
   // Padding: a one bit, zeros, and the length in bits as the last eight bytes of the last block.
   const padded = new Uint8Array(Math.ceil((bytes.length + 9) / blockBytes) * blockBytes);
@@ -87,7 +87,7 @@ function sha256Bytes(bytes: Uint8Array): Uint8Array {
   const blocks = new DataView(padded.buffer);
   blocks.setUint32(padded.length - 8, Math.floor(bytes.length / 2 ** 29));
   blocks.setUint32(padded.length - 4, bytes.length * 8);
-  for (let at = 0; at < padded.length; at += blockBytes) compress(state, words, blocks, at);
+  for (let at = 0; at < padded.length; at += blockBytes) state = compress(state, words, blocks, at);
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => {
     digest.setUint32(4 * i, word);
@@ -97,7 +97,7 @@ function sha256Bytes(bytes: Uint8Array): Uint8Array {
 
 /** The constants are fractional parts of roots of primes: square roots for the initial state, cube roots for the rounds. */
 const primes = firstPrimes(64);
-const initial = primes.slice(0, 8).map((prime) => fraction(prime ** (1 / 2)));
+const initial = Uint32Array.from(primes.slice(0, 8), (prime) => fraction(prime ** (1 / 2)));
 const rounds = Uint32Array.from(primes, (prime) => fraction(prime ** (1 / 3)));
 
 function firstPrimes(count: number): number[] {
@@ -110,7 +110,7 @@ function fraction(root: number): number {
   return Math.floor((root - Math.floor(root)) * 2 ** 32);
 }
 
-function compress(state: Uint32Array, words: Uint32Array, block: DataView, at: number): void {
+function compress(state: Uint32Array, words: Uint32Array, block: DataView, at: number): Uint32Array {
   for (let i = 0; i < 16; i++) words[i] = block.getUint32(at + 4 * i);
   for (let i = 16; i < 64; i++) {
     const early = words[i - 15] as number;
@@ -134,9 +134,7 @@ function compress(state: Uint32Array, words: Uint32Array, block: DataView, at: n
     b = a;
     a = (t1 + t2) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => {
-    state[i] = (state[i] as number) + word;
-  });
+  return Uint32Array.from([a, b, c, d, e, f, g, h], (word, i) => (state[i] as number) + word);
 }
 
 function rotate(word: number, bits: number): number {
