@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { type EventListener, FloodgateError } from "@floodgate/core";
 import { asCharge, type Charge, type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
+import { Marks, redeemed } from "./marks.js";
 import {
   addToRuns,
   type Batch,
@@ -76,18 +77,27 @@ export function serveClusterStore(options: ServeOptions = {}): ServedStore {
   const ofWorker = (worker: Worker, message: unknown): void => answer(worker as unknown as Port, message);
   cluster.on("message", ofWorker);
   namesServed.add(name);
-  const leavers: (() => void)[] = [() => cluster.off("message", ofWorker), () => namesServed.delete(name)];
+  const leavers = new Set<() => void>([() => cluster.off("message", ofWorker), () => namesServed.delete(name)]);
   return {
     store,
     connect(given) {
       const port = checkPort("connect", given);
+      // After these events no message comes. A process that has exited may have sent some that were not read yet.
+      const ends = port.postMessage === undefined ? ["disconnect"] : ["close", "exit"];
       const listener = (message: unknown): void => answer(port, message);
+      const leave = (): void => {
+        for (const event of ends) port.off(event, leave);
+        port.off("message", listener);
+        leavers.delete(leave);
+      };
+      for (const event of ends) port.on(event, leave);
       port.on("message", listener);
-      leavers.push(() => port.off("message", listener));
+      leavers.add(leave);
     },
     close() {
-      // Emptied, because another store may have the name by the next call.
-      for (const leave of leavers.splice(0)) leave();
+      for (const leave of leavers) leave();
+      // Another store may have the name by the next call.
+      leavers.clear();
     },
   };
 }
@@ -173,36 +183,4 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     // A worker that has ended needs no answer.
     post(port, { floodgate, version, results: id, list }, () => undefined);
   };
-}
-
-const redeemed = Symbol("redeemed");
-
-/** Notes of receipts: whether each was redeemed, or when its slots were renewed. A note goes when the receipt has ended. */
-class Marks {
-  readonly #clock: Clock;
-  readonly #marks = new Map<string, { readonly untilMs: number; readonly charge: Charge | typeof redeemed }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** The charge as it is after renewals. */
-  of(charge: Charge): Charge | typeof redeemed {
-    const { receipt } = charge;
-    if (receipt === undefined) return charge;
-    const nowMs = this.#clock();
-    for (const [id, { untilMs }] of this.#marks) {
-      if (untilMs > nowMs) break;
-      this.#marks.delete(id);
-    }
-    const mark = this.#marks.get(receipt.id);
-    if (mark !== undefined && mark.untilMs > nowMs) return mark.charge;
-    return nowMs < receipt.untilMs ? charge : redeemed;
-  }
-
-  set({ receipt }: Charge, charge: Charge | typeof redeemed, forMs = 0): void {
-    if (receipt === undefined) return;
-    this.#marks.delete(receipt.id);
-    this.#marks.set(receipt.id, { untilMs: Math.max(receipt.untilMs, this.#clock() + forMs), charge });
-  }
 }

@@ -1,9 +1,13 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { createLimiter, fixedWindow } from "@floodgate/core";
-import { createLimit } from "@floodgate/core/store";
+import { type Charge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { clusterStore, serveClusterStore } from "../src/index.js";
+import { Marks, redeemed } from "../src/marks.js";
 import { addToRuns, machineMs, ofRuns, type Run, version } from "../src/messages.js";
 import { connected } from "./connected.js";
 
@@ -238,6 +242,42 @@ describe("clusterStore", () => {
     const pending = clusterStore({ port: port2 }).consume(limit, "key", 1, patienceMs);
     setImmediate(() => port1.close());
     await expect(pending).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
+  });
+
+  it("forgets a port that has closed, and a process that has ended", async () => {
+    const { port1 } = channel();
+    const child = fork(join(__dirname, "child.mjs"));
+    const served = serveClusterStore();
+    closers.push(served.close);
+    for (const port of [port1, child] as const) {
+      served.connect(port);
+      expect(port.listenerCount("message")).toBe(1);
+    }
+    const closed = [once(port1, "close"), once(child, "disconnect")];
+    port1.close();
+    child.kill("SIGKILL");
+    await Promise.all(closed);
+    const off = [port1, child].map((port) => vi.spyOn(port, "off"));
+    for (const port of [port1, child]) for (const event of ["message", "close", "disconnect"]) expect(port.listenerCount(event)).toBe(0);
+    served.close();
+    for (const each of off) expect(each).not.toHaveBeenCalled();
+  });
+
+  it("forgets the notes of receipts that have ended, also beside one that ends later", () => {
+    let nowMs = 1_789_948_800_000;
+    const marks = new Marks(() => nowMs);
+    const note = (id: string, forMs: number) => {
+      const charge: Charge = { cost: 1, atMs: nowMs, state: 1, receipt: { id, untilMs: nowMs + forMs } };
+      marks.set(charge, redeemed);
+      return charge;
+    };
+    const yearly = note("yearly", 31_536_000_000);
+    for (let i = 0; i < 10_000; i++) {
+      note(`brief-${i}`, 1000);
+      nowMs += 10;
+    }
+    expect(marks.size).toBeLessThan(400);
+    expect(marks.of(yearly)).toBe(redeemed);
   });
 
   it("leaves messages that are not its own alone", async () => {

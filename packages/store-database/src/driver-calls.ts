@@ -5,6 +5,12 @@ import type { Step } from "./step.js";
 /** Maximum number of merged calls in flight. With fewer, each call carries more steps, and the next call waits longer. */
 const maxMerged = 4;
 
+/** Maximum number of batches that begin together, if their calls are merged. */
+const maxBatches = 256;
+
+/** The same if each has calls of its own, and from how many calls in flight on the next wait. What expires before its call costs the database nothing. */
+const maxSingle = 128;
+
 /** How old the last reading of the database's clock may be. Clocks drift apart by less than a millisecond in this time. */
 const learnEveryMs = 500;
 
@@ -50,11 +56,17 @@ export class DriverCalls {
     this.swap = (question, steps, alone) => (alone ? swap(question, steps) : swapTogether(question, steps));
   }
 
-  /** Whether new steps are to wait, so that they share the next call. A call counts until a step of it expires: it may never be answered. */
+  /** Whether new steps are to wait for the end of a call. A call counts until a step of it expires: it may never be answered. */
   get areMany(): boolean {
-    if (!this.merges || this.#inFlight.size < maxMerged) return false;
+    const most = this.merges ? maxMerged : maxSingle;
+    if (this.#inFlight.size < most) return false;
     for (const steps of this.#inFlight) if (steps.some(({ settled }) => settled)) this.#inFlight.delete(steps);
-    return this.#inFlight.size >= maxMerged;
+    return this.#inFlight.size >= most;
+  }
+
+  /** How many batches may begin together. */
+  get mostBatches(): number {
+    return this.merges ? maxBatches : maxSingle;
   }
 
   isTimeKnown(steadyMs: number): boolean {

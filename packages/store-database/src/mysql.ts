@@ -41,7 +41,8 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
     "mysql(createPool(process.env.DATABASE_URL)), with createPool of mysql2/promise",
   );
   const table = tableOf("mysql", options);
-  const nowMs = "CAST(FLOOR(UNIX_TIMESTAMP(SYSDATE(6)) * 1000) AS UNSIGNED)";
+  // SYSDATE tells the time after locks, but in the session's time zone, which has some hours twice. So it only tells how long the statement has run.
+  const nowMs = "((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))) DIV 1000)";
   // An UPDATE answers no row. But it answers the number that was last given to LAST_INSERT_ID.
   const noted = `LAST_INSERT_ID(${nowMs})`;
   const update = `UPDATE ${table} SET version = ?, value = ?, ends_ms = ${noted} + ? WHERE id = ? AND version = ? AND ${nowMs} BETWEEN ? AND ?`;

@@ -1,6 +1,17 @@
 import { flag } from "@floodgate/core/store";
 import type { Change, DatabaseDriver, Loaded, Swap, Swapped, ValidTime } from "./driver.js";
-import { type Answer, checkClient, codeOf, keysOf, loadedOf, missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+import {
+  type Answer,
+  checkClient,
+  codeOf,
+  keysOf,
+  loadedOf,
+  missingTable,
+  newVersion,
+  type TableOptions,
+  tableOf,
+  timeOf,
+} from "./table.js";
 
 /** A client of Postgres: a `Pool` of pg or Neon, PGlite, or your own function around another library. */
 export interface PostgresClient {
@@ -130,7 +141,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
     const update = counts && isTimeKnown === true ? "update" : "updateAndTell";
     const [written] = await ask(was === undefined ? "insert" : update, values);
     if (written === undefined) return { ...(await load([key])), done: false };
-    return { done: true, nowMs: written.now, rows: [{ version, value }] };
+    return { done: true, nowMs: written.now === undefined ? undefined : timeOf(written), rows: [{ version, value }] };
   }
 
   /** Swaps in one statement. Of several swaps, only those of one change may insert: a lost insert leaves the others of its swap written. */

@@ -144,7 +144,8 @@ export class SwapQueue implements StepOwner {
     const batches = new Set<Batch>();
     /** The batch of each key; undefined if a step waits for it. */
     const taken = new Map<string, Batch | undefined>();
-    const most = this.#calls.merges ? maxSteps : Number.POSITIVE_INFINITY;
+    // On Workers each step works in its own request, so none of them begins here for others.
+    const most = own === undefined ? this.#calls.mostBatches : Number.POSITIVE_INFINITY;
     for (const step of this.#waiting) {
       if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
@@ -316,7 +317,7 @@ export class SwapQueue implements StepOwner {
     const tries = Math.max(...open.map((step) => ++step.tries));
     // The first time, what is there now is tried at once. If nothing has changed, another change has locked a row, or the database's clock was not where it was expected.
     if (overtaken && tries === 1) return;
-    if (this.#calls.merges) this.#schedule();
+    if (!workEndsWithRequest) this.#schedule();
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** tries, longestPauseMs)));
   }
 

@@ -48,17 +48,30 @@ export function missingTable(table: string, migration: string, cause: unknown): 
   );
 }
 
-/** A row of an answer, with the database's time. */
+/** A row of an answer, with the database's time: as text or a BigInt if an option of the client says so. */
 export interface Answer extends Row {
-  readonly now: number;
+  readonly now: unknown;
   /** Null in the only row of an answer, if no key has a row. */
   readonly key: string | null;
 }
 
 /** What a database answers, in the order of the keys. */
 export function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
+  const nowMs = timeOf(answers[0]);
   const rows = new Map(answers.map((answer) => [answer.key, answer]));
-  return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
+  return { nowMs, rows: keys.map((key) => rows.get(key)) };
+}
+
+/**
+ * The database's time in a row of an answer.
+ * @throws Error if the row has none, because the client answers rows in another form than objects.
+ */
+export function timeOf(answer: Pick<Answer, "now"> | undefined): number {
+  const nowMs = Number(answer?.now ?? Number.NaN);
+  if (Number.isSafeInteger(nowMs)) return nowMs;
+  throw new Error(
+    "The client did not answer rows as objects with the names of their columns. Leave out the option of the client that changes rows",
+  );
 }
 
 export function keysOf(changes: readonly Pick<Change, "key">[]): string[] {

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { createClient } from "@libsql/client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { databaseStore } from "../src/index.js";
 import { type LibsqlClient, libsql, libsqlMigration } from "../src/libsql.js";
 import { clientKillCase, patienceMs, raceCases } from "./races.js";
-import { suiteOf } from "./suite.js";
+import { clientOptionsCase, suiteOf } from "./suite.js";
 
 const client = createClient({ url: ":memory:" });
 
@@ -72,3 +72,16 @@ describe("one libSQL file", () => {
 });
 
 suiteOf("a store in libSQL", () => libsql(client));
+
+clientOptionsCase("a store in libSQL", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "floodgate-libsql-"));
+  const clients = (["number", "bigint", "string"] as const).map((intMode) =>
+    createClient({ url: `file:${join(folder, "limits.db")}`, intMode }),
+  );
+  onTestFinished(() => {
+    for (const each of clients) each.close();
+    rmSync(folder, { recursive: true });
+  });
+  await clients[0]?.executeMultiple(libsqlMigration());
+  return { decides: clients.map((each) => libsql(each)), refused: [] };
+});

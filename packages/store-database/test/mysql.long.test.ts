@@ -1,9 +1,9 @@
-import { createPool, type Pool } from "mysql2/promise";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createPool, type Pool, type PoolOptions } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type DatabaseServer, startMariadb } from "../../../tools/test-servers/src/index.js";
 import { mysql, mysqlMigration } from "../src/mysql.js";
 import { clientKillCase, raceCases, serverKillCase } from "./races.js";
-import { suiteOf } from "./suite.js";
+import { clientOptionsCase, suiteOf } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -31,3 +31,43 @@ describe("MariaDB", () => {
 });
 
 suiteOf("a store in MariaDB", () => mysql(pool));
+
+clientOptionsCase("a store in MariaDB", async () => {
+  const driverWith = (options: PoolOptions) => {
+    const made = createPool({ host: server.host, port: server.port, user: "root", database: "test", ...options });
+    onTestFinished(() => made.end());
+    return mysql(made);
+  };
+  const big = { supportBigNumbers: true, bigNumberStrings: true };
+  const decides = [
+    {},
+    big,
+    { decimalNumbers: true },
+    { namedPlaceholders: true },
+    { timezone: "+05:00", dateStrings: true },
+    { charset: "latin1" },
+  ];
+  return { decides: decides.map(driverWith), refused: [driverWith({ rowsAsArray: true })] };
+});
+
+/** Makes the server know one zone: the hour that ends at this second comes twice. */
+const changesAt = 1_792_890_000;
+const zone = `INSERT INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (900, 'N');
+INSERT INTO mysql.time_zone_name (Name, Time_zone_id) VALUES ('Floodgate/Autumn', 900);
+INSERT INTO mysql.time_zone_transition_type (Time_zone_id, Transition_type_id, Offset, Is_DST, Abbreviation)
+VALUES (900, 0, 7200, 1, 'SUM'), (900, 1, 3600, 0, 'WIN');
+INSERT INTO mysql.time_zone_transition (Time_zone_id, Transition_time, Transition_type_id) VALUES (900, 1, 0), (900, ${changesAt}, 1);`;
+
+it("the time of MariaDB goes on while the clocks of its time zone are set back", async () => {
+  for (const statement of zone.split(";\n")) await pool.query(statement);
+  const connection = await pool.getConnection();
+  onTestFinished(() => connection.destroy());
+  await connection.query("SET time_zone = 'Floodgate/Autumn'");
+  // SYSDATE tells only the real time.
+  const execute = (sql: string, values?: unknown) => connection.execute(sql.replaceAll("SYSDATE", "NOW"), values as never);
+  const driver = mysql({ execute, getConnection: () => pool.getConnection() });
+  for (const seconds of [-3601, -1800, -1, 0, 1, 1800, 3599, 3601]) {
+    await connection.query(`SET timestamp = ${changesAt + seconds}.25`);
+    expect(await driver.load(["key"])).toMatchObject({ nowMs: (changesAt + seconds) * 1000 + 250 });
+  }
+});

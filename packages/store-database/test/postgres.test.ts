@@ -1,12 +1,12 @@
 import { PGlite } from "@electric-sql/pglite";
-import { Pool } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { Pool, types } from "pg";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
 import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/src/index.js";
 import type { Version } from "../src/index.js";
 import { type PostgresClient, postgres, postgresMigration } from "../src/postgres.js";
 import { compareWithMemory } from "./compare-with-memory.js";
-import { hostileKeysCase, suiteOf, swapManyCase } from "./suite.js";
+import { clientOptionsCase, hostileKeysCase, suiteOf, swapManyCase } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -32,6 +32,18 @@ suiteOf("a store in Postgres", () => postgres(pool));
 hostileKeysCase("a store in Postgres with the encoding LATIN1", () => postgres(latin));
 swapManyCase("the driver for Postgres", () => postgres(pool));
 if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));
+
+clientOptionsCase("a store in Postgres", async () => {
+  const driverWith = (options: object) => {
+    const made = new Pool({ host: server.host, port: server.port, user: "postgres", max: 2, ...options });
+    onTestFinished(() => made.end());
+    return postgres(made);
+  };
+  const texts = { getTypeParser: () => (text: string) => text };
+  const bigints = { getTypeParser: (id: number, format: string) => (id === 20 ? BigInt : types.getTypeParser(id, format as "text")) };
+  const inRows: PostgresClient = { query: async (text, values) => (await pool.query({ text, values, rowMode: "array" })).rows };
+  return { decides: [{}, { types: bigints }, { types: texts }].map(driverWith), refused: [postgres(inRows)] };
+});
 
 test("a row in Postgres ends after its life, at a whole minute, so that most changes leave the index alone", async () => {
   const driver = postgres(pool);

@@ -1,5 +1,5 @@
 import { fixedWindow } from "@floodgate/core";
-import { createLimit } from "@floodgate/core/store";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
@@ -50,6 +50,38 @@ export function hostileKeysCase(name: string, driver: () => DatabaseDriver): voi
     const ask = () => Promise.all(hostileKeys.map(async (key) => (await store.consume(limit, key, 1, 60_000)).allowed));
     expect(await ask()).toEqual(hostileKeys.map(() => true));
     expect(await ask()).toEqual(hostileKeys.map(() => false));
+  });
+}
+
+/** Decides by clients of one database whose options let them answer in other forms. `refused` are forms that no driver can read. */
+export function clientOptionsCase(
+  name: string,
+  drivers: () => Promise<{ readonly decides: readonly DatabaseDriver[]; readonly refused: readonly DatabaseDriver[] }>,
+): void {
+  it(`${name} decides whatever the options of the client are, or fails and says why`, { timeout: 120_000 }, async () => {
+    const { decides, refused } = await drivers();
+    const prefix = `run-${prefixes++}`;
+    const hourMs = 3_600_000;
+    const limits = ["one", "two"].map((name) => createLimit(name, fixedWindow({ limit: decides.length, window: hourMs })));
+    const limit = limits[0] as Limit;
+    const checks = limits.map((limit) => ({ limit, key: "several", cost: 1 }));
+    const stores = decides.map((driver) => databaseStore(driver, { prefix, denyCache: false }));
+    for (const [i, store] of stores.entries()) {
+      const remaining = decides.length - i - 1;
+      expect(await store.consume(limit, "one", 1, 60_000)).toMatchObject({ allowed: true, remaining });
+      expect(await store.consumeAll(checks, 60_000)).toMatchObject([{ remaining }, { remaining }]);
+    }
+    const { nowMs } = await (decides[0] as DatabaseDriver).load(["none"]);
+    for (const store of stores) {
+      const { allowed, retryAfterMs, atMs } = await store.consume(limit, "one", 1, 60_000);
+      expect(allowed).toBe(false);
+      expect(retryAfterMs).toBeLessThanOrEqual(hourMs);
+      expect(Math.abs(atMs - nowMs)).toBeLessThan(60_000);
+    }
+    for (const driver of refused) {
+      const failing = databaseStore(driver, { prefix }).consume(limit, "one", 1, 60_000);
+      await expect(failing).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining("rows as objects") });
+    }
   });
 }
 
