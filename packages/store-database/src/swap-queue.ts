@@ -37,7 +37,7 @@ interface Plan {
 
 /** Maximum number of steps decided together. */
 const maxSteps = 256;
-/** Maximum number of cells in memory: 32 MB. */
+/** Maximum size of what is remembered, in cells of 8 bytes: 100 MB with the objects and keys, in which it is about 120,000 keys of one window each. */
 const maxCells = 4_000_000;
 /** How often a process deletes rows that have ended, and how many at once. */
 const sweepEveryMs = 1000;

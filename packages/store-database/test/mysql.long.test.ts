@@ -54,7 +54,7 @@ clientOptionsCase("a store in MariaDB", async () => {
 const changesAt = 1_792_890_000;
 const zone = `INSERT INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (900, 'N');
 INSERT INTO mysql.time_zone_name (Name, Time_zone_id) VALUES ('Floodgate/Autumn', 900);
-INSERT INTO mysql.time_zone_transition_type (Time_zone_id, Transition_type_id, Offset, Is_DST, Abbreviation)
+INSERT INTO mysql.time_zone_transition_type (Time_zone_id, Transition_type_id, \`Offset\`, Is_DST, Abbreviation)
 VALUES (900, 0, 7200, 1, 'SUM'), (900, 1, 3600, 0, 'WIN');
 INSERT INTO mysql.time_zone_transition (Time_zone_id, Transition_time, Transition_type_id) VALUES (900, 1, 0), (900, ${changesAt}, 1);`;
 
