@@ -5,7 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { listen, type RunningServer } from "../service/listen.js";
-import { respondsWithin } from "../service/redis.js";
+import { whyUndecided } from "../service/redis.js";
 import { secretCheck } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 
@@ -52,6 +52,9 @@ function addMetrics(app: Hono): () => void {
   };
 }
 
+const closed =
+  "The dashboard answers browsers on this machine only, and nobody if NODE_ENV is production. Set `adminTokenFile`, and it asks for that password.\n";
+
 function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => void {
   const token = secrets.adminToken;
   if (token !== undefined) {
@@ -64,6 +67,8 @@ function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => v
     showKeys: settings.logKeys === "plain",
   });
   app.route("/dashboard", page);
+  // What the dashboard has not answered.
+  if (token === undefined) app.get("/dashboard", (c) => c.text(closed, 404));
   app.get("/", (c) => c.redirect("/dashboard"));
   return () => page.close();
 }
@@ -96,13 +101,16 @@ const freshMs = 1000;
 
 /** Makes a function that finds out whether a service should get requests: why not (`reasons`), and what is wrong although it should (`notes`). */
 function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons: string[]; notes: string[] }> {
-  let asked: { readonly atMs: number; readonly answered: Promise<boolean> } | undefined;
-  const redisAnswers = async (): Promise<boolean> => {
-    if (service.redis === undefined) return true;
+  let asked: { readonly atMs: number; readonly why: Promise<string | undefined> } | undefined;
+  const whyNoRedis = async (): Promise<string | undefined> => {
+    const { redis, settings } = service;
+    if (redis === undefined) return undefined;
     // A monotonic clock, because probes go on when the machine's clock is set.
     const nowMs = performance.now();
-    if (asked === undefined || nowMs - asked.atMs > freshMs) asked = { atMs: nowMs, answered: respondsWithin(service.redis, answerMs) };
-    return asked.answered;
+    if (asked === undefined || nowMs - asked.atMs > freshMs) {
+      asked = { atMs: nowMs, why: whyUndecided(redis, `${settings.prefix}:readyz`, answerMs) };
+    }
+    return asked.why;
   };
   return async () => {
     const { draining, rulesMissing, rules, settings } = service;
@@ -110,7 +118,8 @@ function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons:
     const notes: string[] = [];
     if (draining) reasons.push("It is draining.");
     if (rulesMissing !== undefined) reasons.push(`There are no rules yet: ${rulesMissing}`);
-    if (!(await redisAnswers())) (settings.readyWithoutRedis ? notes : reasons).push("Redis does not answer.");
+    const why = await whyNoRedis();
+    if (why !== undefined) (settings.readyWithoutRedis ? notes : reasons).push(why);
     if (rules?.refused !== undefined) {
       const { error } = rules.refused;
       notes.push(`The newest rules were refused, and the previous ones are in force: ${error instanceof Error ? error.message : error}`);

@@ -6,6 +6,7 @@ import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
+import { headerOfSource } from "../service/keys.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
@@ -186,7 +187,7 @@ type Rules = readonly CompiledRule<GatewayRequest>[];
  * @param sources the settings `keys` and `plan`: `header:x-user`, `jwt:tenant`.
  */
 function keyHeadersOf(sources: readonly string[]): (rules: Rules) => ReadonlySet<string> {
-  const ofSettings = sources.map((source) => headerOf(source) ?? "authorization");
+  const ofSettings = sources.map(headerOfSource);
   let known: Rules | undefined;
   let names: ReadonlySet<string> = new Set();
   return (rules) => {
@@ -200,11 +201,8 @@ function keyHeadersOf(sources: readonly string[]): (rules: Rules) => ReadonlySet
 
 function namesIn(key: unknown): string[] {
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
-  return parts.flatMap((part) => (typeof part === "string" ? (headerOf(parseKeyName(part).name) ?? []) : []));
-}
-
-function headerOf(source: string): string | undefined {
-  return source.startsWith("header:") ? source.slice("header:".length).toLowerCase() : undefined;
+  const names = parts.flatMap((part) => (typeof part === "string" ? [parseKeyName(part).name] : []));
+  return names.filter((name) => name.startsWith("header:")).map(headerOfSource);
 }
 
 /**

@@ -1,21 +1,24 @@
 import { createHash, createHmac } from "node:crypto";
-import type { DecisionEvent, FloodgateEvent } from "@floodgate/core";
+import { type DecisionEvent, FloodgateError, type FloodgateEvent } from "@floodgate/core";
 import { maskKey } from "@floodgate/core/rules";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { inOwnWords } from "../service/limit.js";
+import { sampledLog, type WriteSampled } from "./sampled-log.js";
 
 /** Logs the events of a limit. A flood of limited requests makes few lines. */
 export class EventLog {
   readonly #log: Logger;
   readonly #limited: Cap;
-  readonly #faults: Cap;
+  readonly #faults: WriteSampled;
   readonly #shownKey: (key: string) => string;
+  /** The parts of the store whose failure was logged, and which have not answered since. */
+  readonly #down = new Set<string>();
 
   constructor({ logLimited, logKeys }: Settings, keySecret: string | undefined, log: Logger) {
     this.#log = log;
     this.#limited = capped(logLimited, (count) => log.info({ count }, "more requests were limited in this second"));
-    this.#faults = capped(1, (count) => log.warn({ count }, "more faults of the store in this second"));
+    this.#faults = sampledLog(log);
     this.#shownKey = logKeys === "plain" ? (key) => key : logKeys === "masked" ? maskKey : (key) => digest(key, keySecret);
   }
 
@@ -32,11 +35,10 @@ export class EventLog {
       case "store-error":
       case "refund-failed":
       case "settle-failed":
-        if (this.#faults.admits()) log.warn({ reason: reasonOf(event.error) }, faultMessages[event.type]);
+        this.#faults("warn", `${event.type} ${codeOf(event.error)}`, faultMessages[event.type], { reason: reasonOf(event.error) });
         break;
       case "breaker":
-        if (event.state === "open") log.warn("The store fails. It is not asked until it answers again.");
-        if (event.state === "closed") log.info("The store answers again.");
+        this.#tellBreaker(event);
         break;
       case "rules-reloaded":
         log.info({ source: event.source, version: event.version }, "The rules were reloaded.");
@@ -56,7 +58,15 @@ export class EventLog {
   /** Logs what was left out so far. */
   close(): void {
     this.#limited.flush();
-    this.#faults.flush();
+  }
+
+  /** A breaker opens again after each try that fails. An outage is logged once. */
+  #tellBreaker({ state, part = "" }: FloodgateEvent & { readonly type: "breaker" }): void {
+    const where = part === "" ? {} : { part };
+    if (state === "open" && !this.#down.has(part)) {
+      this.#down.add(part);
+      this.#log.warn(where, "The store fails. It is not asked until it answers again.");
+    } else if (state === "closed" && this.#down.delete(part)) this.#log.info(where, "The store answers again.");
   }
 
   #tellLimited({ type, name, key, decision }: DecisionEvent): void {
@@ -83,6 +93,10 @@ function digest(key: string, secret: string | undefined): string {
 function untrustedProxy(message: string): string {
   const [, peer = "an address"] = /^A request from (\S+) /.exec(message) ?? [];
   return `Requests come from ${peer} with a forwarded client address, but this peer is not trusted, so all its clients share one limit. If it is a proxy of yours, write --trusted-peers loopback,${peer}. If not, a client made the header up, and all is well.`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof FloodgateError ? error.code : "";
 }
 
 function reasonOf(error: unknown): string {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Settings } from "../config/settings.js";
+import { headerOfSource } from "../service/keys.js";
 import type { GatewayRequest } from "../service/request.js";
 
 /** Headers that concern one connection only (RFC 9110 §7.6.1). */
@@ -31,8 +32,11 @@ const methodOverrides = ["x-http-method", "x-http-method-override", "x-method-ov
 /** Other servers make one name of `X_User`, `X.User` and `X-User` (CGI, WSGI, PHP), so nginx drops the first two, and so does the gateway. */
 const ambiguous = /[^a-z\d-]/;
 
-/** `Connection` may not name these: the framing, and what a trusted peer says of its client. */
-const kept = new Set(["connection", "content-length", "forwarded", "host", "transfer-encoding", "x-real-ip"]);
+/**
+ * `Connection` may not name these: the framing, and what a trusted peer says of its client. nginx passes the client's `Connection` on if its
+ * config says so for WebSockets, and the client could take away what nginx says of it.
+ */
+const kept: ReadonlySet<string> = new Set(["connection", "content-length", "forwarded", "host", "transfer-encoding", "x-real-ip"]);
 
 /**
  * The headers of a request to the upstream, from those that the client sent.
@@ -40,13 +44,15 @@ const kept = new Set(["connection", "content-length", "forwarded", "host", "tran
  */
 export type RequestHeaders = (request: GatewayRequest, headers: IncomingHttpHeaders, upgrade?: string) => IncomingHttpHeaders;
 
-export function requestHeaders({ clientIpHeader, methodOverride, via }: Settings): RequestHeaders {
+export function requestHeaders({ clientIpHeader, keys, plan, methodOverride, via }: Settings): RequestHeaders {
+  const sources = [...Object.values(keys), ...(plan === undefined ? [] : [plan])];
+  const said = new Set([...kept, clientIpHeader.toLowerCase(), ...sources.map(headerOfSource)]);
   const always = new Set([...hopByHop, "expect", "http2-settings", ...(methodOverride ? [] : methodOverrides)]);
   const untrusted = new Set([...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()]);
   return (request, headers, upgrade) => {
     const { fromTrustedPeer } = request;
     const dropped: ReadonlySet<string> = fromTrustedPeer ? always : untrusted;
-    const named = namedIn(headers.connection);
+    const named = namedIn(headers.connection, said);
     const sent: IncomingHttpHeaders = {};
     for (const name in headers) {
       if (dropped.has(name) || named?.has(name) || ambiguous.test(name)) continue;
@@ -86,12 +92,15 @@ function append(headers: IncomingHttpHeaders, name: string, item: string): void 
   headers[name] = before === undefined ? item : `${before}, ${item}`;
 }
 
-/** The headers that `Connection` names, which end here (RFC 9110 §7.6.1). Returns undefined if it names only the usual ones. */
-export function namedIn(connection: string | undefined): ReadonlySet<string> | undefined {
+/**
+ * The headers that `Connection` names, which end here (RFC 9110 §7.6.1). Returns undefined if it names only the usual ones.
+ * @param stay headers that it may not name.
+ */
+export function namedIn(connection: string | undefined, stay: ReadonlySet<string> = kept): ReadonlySet<string> | undefined {
   if (connection === undefined || /^(?:keep-alive|close|upgrade)$/i.test(connection)) return undefined;
   const names = connection
     .toLowerCase()
     .split(",")
     .map((name) => name.trim());
-  return new Set(names.filter((name) => !kept.has(name) && !name.startsWith("x-forwarded-")));
+  return new Set(names.filter((name) => !stay.has(name) && !name.startsWith("x-forwarded-")));
 }

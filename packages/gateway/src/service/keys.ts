@@ -14,6 +14,11 @@ export function sourceReader(source: string): (request: GatewayRequest) => strin
   };
 }
 
+/** The header that a source (`header:x-user`, `jwt:tenant`) is read from, in lower case. */
+export function headerOfSource(source: string): string {
+  return source.startsWith("header:") ? source.slice("header:".length).toLowerCase() : "authorization";
+}
+
 /** A longer token is not read. */
 const maxTokenLength = 8192;
 

@@ -12,6 +12,8 @@ export function connectRedis(settings: Settings, password: string | undefined, l
   const { host, port, username, db, tls } = address;
   const options = {
     maxRetriesPerRequest: 0,
+    // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
+    reconnectOnError: ({ message }) => message.includes("READONLY"),
     connectTimeout: 5000,
     ...(username !== "" && { username }),
     ...((password ?? address.password) !== "" && { password: password ?? address.password }),
@@ -38,13 +40,21 @@ export function connectRedis(settings: Settings, password: string | undefined, l
   return redis;
 }
 
-/** Whether Redis answers within a time. */
-export function respondsWithin(redis: Redis | Cluster, timeoutMs: number): Promise<boolean> {
-  const answered = redis.ping().then(
-    () => true,
-    () => false,
+const noAnswer = "Redis does not answer.";
+
+/** A decision is a script that writes. A replica, a full Redis and a user that may run no script answer a PING all the same. */
+const probe = "return redis.call('set', KEYS[1], '1', 'px', 1000)";
+
+/**
+ * Why Redis can decide nothing now; undefined if it can.
+ * @param key a key that the probe writes. It expires.
+ */
+export function whyUndecided(redis: Redis | Cluster, key: string, timeoutMs: number): Promise<string | undefined> {
+  const asked = redis.eval(probe, 1, key).then(
+    () => undefined,
+    ({ name, message }: Error) => (name === "ReplyError" ? `Redis refuses to count: ${message}` : noAnswer),
   );
-  return Promise.race([answered, sleep(timeoutMs, false, { ref: false })]);
+  return Promise.race([asked, sleep(timeoutMs, noAnswer, { ref: false })]);
 }
 
 /** How long to wait for Redis at the start. */

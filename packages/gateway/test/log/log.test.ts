@@ -63,6 +63,26 @@ describe("limited requests", () => {
   });
 });
 
+test("an outage of the store is logged once, and its faults every ten seconds", () => {
+  const lines: string[] = [];
+  const { events } = logTo(lines);
+  const messages = (): string[] => lines.splice(0).map((line) => JSON.parse(line).message);
+  for (let tries = 0; tries < 100; tries++) {
+    events.tell({ type: "store-error", error: new Error("READONLY") });
+    events.tell({ type: "breaker", state: "open" });
+    events.tell({ type: "breaker", state: "half-open" });
+  }
+  events.tell({ type: "breaker", state: "open", part: "10.0.0.2:6379" });
+  const down = "The store fails. It is not asked until it answers again.";
+  expect(messages()).toEqual(["The store could not decide.", down, down]);
+  vi.advanceTimersByTime(10_000);
+  events.tell({ type: "store-error", error: new Error("READONLY") });
+  expect(JSON.parse(lines[0] as string)).toMatchObject({ reason: "READONLY", skipped: 99 });
+  for (let i = 0; i < 2; i++) events.tell({ type: "breaker", state: "closed" });
+  events.tell({ type: "breaker", state: "open" });
+  expect(messages()).toEqual(["The store could not decide.", "The store answers again.", down]);
+});
+
 const hostile = "\u001b[2J\u0007\u009b31m\u202eevil\r\nINFO fake";
 
 test.each(["json", "pretty"] as const)("nothing in a %s line controls a terminal or passes for another line", (logFormat) => {

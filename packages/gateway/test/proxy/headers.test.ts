@@ -95,6 +95,16 @@ describe("headers of a request", () => {
     expect(seen).not.toHaveProperty("x_http_method_override");
   });
 
+  it.each([
+    [{ keys: { user: "header:X-User" } }, "X-User"],
+    [{ keys: { user: "jwt:sub" } }, "Authorization"],
+    [{ plan: "header:x-plan" }, "X-Plan"],
+    [{ clientIpHeader: "CF-Connecting-IP" }, "CF-Connecting-IP"],
+  ])("with %o, `Connection` takes away none of what a trusted peer says of its client", async (settings, name) => {
+    const { url } = await startGateway(await echo(), loose, settings);
+    expect(await headersSeen(url, { Connection: `close, ${name}`, [name]: "1" })).toHaveProperty(name.toLowerCase(), "1");
+  });
+
   it("counts by the headers that arrive", async () => {
     const rules =
       "rules: [{ name: key, key: 'header:x-api-key', onMissingKey: ip, policy: { algorithm: fixed-window, limit: 3, window: 365d } }]";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { pushRules } from "@floodgate/rules";
 import { startRedis } from "@floodgate/test-servers";
@@ -153,6 +153,42 @@ describe("with Redis", () => {
     await redis.kill();
     await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(503);
     expect(log.messages.join("\n")).not.toMatch(/(Redis does not answer\n){3}/);
+  });
+
+  it("is not ready while Redis answers but cannot count, and finds the new master after a failover", async () => {
+    const [old, master] = [await startRedis(), await startRedis()];
+    onTestFinished(() => Promise.all([old.stop(), master.stop()]).then(() => undefined));
+    // The name that the settings have, which leads to the master.
+    let leadsTo = old.port;
+    const name = createTcpServer((socket) => {
+      const server = connect(leadsTo, "127.0.0.1");
+      socket.pipe(server).pipe(socket);
+      socket.on("error", () => server.destroy()).on("close", () => server.destroy());
+      server.on("error", () => socket.destroy());
+    }).listen(0, "127.0.0.1");
+    await once(name, "listening");
+    onTestFinished(() => void name.close());
+    const redis = `redis://127.0.0.1:${(name.address() as AddressInfo).port}`;
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0", redis });
+    const { admin } = running.addresses;
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(200);
+    const client = new Redis(old.port);
+    onTestFinished(() => client.disconnect());
+    const refuses = async (command: string[], undo: string[], reason: string): Promise<void> => {
+      await client.call(command[0] as string, ...command.slice(1));
+      const refused = [expect.stringMatching(`^Redis refuses to count: .*${reason}`)];
+      await expect.poll(async () => (await readyz(admin)).reasons, { timeout: 20_000 }).toEqual(refused);
+      expect((await readyz(admin)).status).toBe(503);
+      await client.call(undo[0] as string, ...undo.slice(1));
+    };
+    await refuses(["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"], "OOM");
+    await refuses(["ACL", "SETUSER", "default", "-eval", "-evalsha"], ["ACL", "SETUSER", "default", "+@all"], "NOPERM");
+    leadsTo = master.port;
+    await client.replicaof("127.0.0.1", `${master.port}`);
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000, interval: 1100 }).toBe(200);
+    const found = new Redis(master.port);
+    onTestFinished(() => found.disconnect());
+    await expect.poll(() => found.exists("floodgate:readyz"), { timeout: 20_000 }).toBe(1);
   });
 
   it("with rules in Redis: starts without them, follows `onStoreError`, and is ready when they have come", async () => {
