@@ -38,7 +38,9 @@ function clusterOf({ host, port, username, password, db, tls }: RedisAddress): C
 
 function addressOf(text: string | undefined): RedisAddress {
   const example = "--redis redis://user:password@127.0.0.1:6379/0";
-  if (text === undefined) throw new Failure("usage", `the address of Redis is missing. Write ${example}, or set FLOODGATE_REDIS.`);
+  // A variable that is set to nothing is not set.
+  if (text === undefined || text === "")
+    throw new Failure("usage", `the address of Redis is missing. Write ${example}, or set FLOODGATE_REDIS.`);
   const address = parseRedisUrl(text);
   if (address !== undefined) return address;
   // The URL is not shown, because it may contain a password.

@@ -99,7 +99,9 @@ function versionOf(): string {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof Failure) return error.exitCode;
-  return error instanceof FloodgateError && redisCodes.includes(error.code) ? exitCodes.unreachable : exitCodes.refused;
+  const { code } = error instanceof FloodgateError ? error : { code: "" };
+  if (redisCodes.includes(code)) return exitCodes.unreachable;
+  return code === "FLOODGATE_INVALID_OPTION" ? exitCodes.usage : exitCodes.refused;
 }
 
 /** The codes of errors for which Redis is the reason. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { withRedis } from "../src/redis.js";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
@@ -48,6 +48,13 @@ test("check does not wait for a pipe", async () => {
 });
 
 describe("an unusable Redis", () => {
+  it("that a variable names with an empty text is missing", async () => {
+    vi.stubEnv("FLOODGATE_REDIS", "");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { code, err } = await floodgate(["pull"]);
+    expect({ code, err }).toMatchObject({ code: 64, err: expect.stringContaining("the address of Redis is missing") });
+  });
+
   it("that refuses connections exits with 2", async () => {
     const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
     expect({ code, err }).toEqual({

@@ -89,6 +89,7 @@ describe("floodgate grant and revoke", () => {
     ["no end", ["--plan", "pro"], "say when it ends"],
     ["two ends", ["--plan", "pro", "--until", "2100-01-31", "--for", "1d"], "say when it ends"],
     ["an end without a zone", ["--plan", "pro", "--until", "2100-01-31T10:00"], "It must be a date, or a time with its zone"],
+    ["an end in the past", ["--plan", "pro", "--until", "2020-01-31"], "--until 2020-01-31 is in the past"],
     ["an unknown plan", ["--plan", "gold", "--until", "2100-01-31"], 'must be one of the rule\'s plans (pro), but was "gold"'],
     ["a limit in code", ["--plan", "pro", "--until", "2100-01-31", "--policy", "1/1m"], "a limit that is defined in code has no grants"],
   ])("refuse %s", async (_case, args, message) => {

@@ -187,6 +187,14 @@ describe("why --key and why --ip", () => {
     expect(row?.trim()).toMatch(/^posts {2}missing-key-ip:2001:db8::\/56 {2}some plans {2}1 of 1 {2}in /);
   });
 
+  it("refuse what is no address", async () => {
+    expect(await floodgate(["why", "--ip", "203.0.113.999", "--redis", "redis://127.0.0.1:1"])).toEqual({
+      code: 64,
+      out: "",
+      err: 'floodgate: "203.0.113.999" is not an IP address. Write 203.0.113.9 or 2001:db8::1.\n',
+    });
+  });
+
   it("need a key, an address or a request", async () => {
     expect(await floodgate(["why", "--redis", "redis://127.0.0.1:1"])).toEqual({
       code: 64,

@@ -36,6 +36,7 @@ export function addGrant(program: Command, io: Io): void {
     if ((until === undefined) === (length === undefined)) throw new Failure("usage", "say when it ends: --until 2027-01-31, or --for 30d.");
     const end =
       until ?? new Date(Math.ceil((Date.now() + parseDuration(length as Duration)) / 1000) * 1000).toISOString().replace(".000", "");
+    if (Date.parse(end) <= Date.now()) throw new Failure("usage", `--until ${end} is in the past. To end a grant, use floodgate revoke.`);
     return change(io, options, { plan, until: end });
   });
 }

@@ -2,7 +2,7 @@ import { type PlainRule, reasonsOf } from "@floodgate/core/rules";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { isKeyOrPart } from "../keys.js";
+import { clientAddress, isKeyOrPart } from "../keys.js";
 import { noRules } from "../load-rules.js";
 import { lookAt } from "../look.js";
 import { examples } from "../options.js";
@@ -36,9 +36,11 @@ export function addWhy(program: Command, io: Io): void {
 
 /** Every limit, in rules or in code, that holds something of a key. */
 async function whyKey(io: Io, options: WhyOptions): Promise<void> {
-  const texts = [...(options.key ?? []), ...(options.ip === undefined ? [] : [options.ip])];
+  const { key = [], ip, ipv6Prefix } = options;
+  if (ip !== undefined) clientAddress(ip, ipv6Prefix);
+  const texts = [...key, ...(ip === undefined ? [] : [ip])];
   if (texts.length === 0) throw new Failure("usage", 'say who: --key 42, --ip 203.0.113.9, or --request "POST /posts".');
-  const wanted = texts.map((text) => isKeyOrPart(text, options.ipv6Prefix));
+  const wanted = texts.map((text) => isKeyOrPart(text, ipv6Prefix));
   const isWanted = (key: string): boolean => wanted.some((isIt) => isIt(key));
   const { keys } = await withRedis(options, (redis) => lookAt(io, redis, { ...options, sample: Number.POSITIVE_INFINITY, isWanted }));
   io.out(options.json === true ? json(keyReasonsJson(keys)) : keyReasonsText(io, texts, keys));
