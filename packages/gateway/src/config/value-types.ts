@@ -76,10 +76,11 @@ export function peers(): ValueType<readonly string[]> {
       );
       return undefined;
     } catch (error) {
+      // The settings count no hops.
       return (error as Error).message
         .replace(/^`trustedPeers\[\d+\]`/, "an entry")
         .replace('"uniquelocal"', '"uniquelocal", "unix"')
-        .replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
+        .replace(/, or [^,.]*\btrustedHops: 1[^.]*/, "");
     }
   };
   return { schema: z.array(z.string().min(1)), what, placeholder: "peers", reason, fromText: asList };
