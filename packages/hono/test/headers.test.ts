@@ -8,6 +8,7 @@ import { HTTPException } from "hono/http-exception";
 import { streamText } from "hono/streaming";
 import { parseList } from "structured-headers";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { type HonoRateLimitOptions, rateLimit } from "../src/index.js";
 
 // Hono has many ways to respond, and applies headers that were set before `next()` only to responses that it made itself.
@@ -112,7 +113,7 @@ describe("every response has the headers of all limits that it passed, in order,
           }
         },
       ),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 
