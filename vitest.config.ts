@@ -18,12 +18,14 @@ function codeOf(file: string): string {
 const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir|respondWithFile/;
 
 /**
- * It replaces modules or globals, which a file after it in the same thread would meet. Or it is long, and may measure memory or watch its
+ * It replaces modules or globals, which a file after it in the same thread would meet. Or it loads Express, whose requests keep the
+ * `req.rateLimit` that the first copy of the middleware has defined. Or it is long, and may measure memory or watch its
  * process. All others share threads and processes, each with modules of its own (`test/fresh.ts`): to start a thread for each file and to load
  * the libraries there takes as long as many tests.
  */
 const isAlone = ({ file, code }: (typeof tests)[number]): boolean =>
-  /vi\.(?:resetModules|mock|doMock|stubGlobal|stubEnv)|process\.env\S+ = /.test(code) || file.endsWith(".long.test.ts");
+  /vi\.(?:resetModules|mock|doMock|stubGlobal|stubEnv)|process\.env\S+ = |from "(?:express|@nestjs\/\S+)"/.test(code) ||
+  file.endsWith(".long.test.ts");
 
 /** All folders of tests. */
 const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));
