@@ -1,7 +1,16 @@
 import type { Node } from "@babel/types";
 import { rewriteHeaders } from "./headers.js";
-import { isIpOf, type OtherAnswer, rewriteAnswer, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip } from "./middleware.js";
-import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import {
+  isIpOf,
+  type OtherAnswer,
+  rewriteAnswer,
+  rewriteKeyFunction,
+  rewriteLimit,
+  rewriteRefunds,
+  rewriteSkip,
+  withoutDefault,
+} from "./middleware.js";
+import { argument, bare, type CallNode, constantOf, isFunction, parameterName, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options, valueIn } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Source } from "./source.js";
@@ -16,9 +25,15 @@ export const rules: MiddlewareRules = {
 };
 
 const whatTo: Readonly<Record<string, string>> = {
+  onLimitReached: 'Write `onEvent: (event) => ...`, and look for event.type === "limited".',
+  delayAfter: "Floodgate delays no request. Remove it.",
+  delayMs: "Floodgate delays no request. Remove it.",
   logger: "Write `onEvent: (event) => ...`, which gets decisions, warnings and store errors.",
   retryAfter: "`Retry-After` is always the shortest wait after which the request passes. Remove it.",
 };
+
+const otherAddress =
+  "`ipKeyGenerator`: write `ip` of key: (req, { ip }) => ..., the client's network. `ipv6Prefix` sets its size, and `clientIp` reads another address.";
 
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
@@ -39,9 +54,21 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   );
   rewriteAnswer(rewriting, options, ["req", "res"], onLimited);
   rewriteSubnet(options);
-  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), "req", (node, request) =>
-    node.type === "CallExpression" ? source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator" : isIpOf(node, request),
-  );
+  const key = options.take("keyGenerator");
+  const isMaker = (node: Node): node is CallNode =>
+    node.type === "CallExpression" && source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator";
+  const isAddress = (node: Node, request: string): boolean => {
+    if (!isMaker(node)) return isIpOf(node, request);
+    const [address, ...others] = node.arguments;
+    return address !== undefined && others.length === 0 && isIpOf(withoutDefault(address), request);
+  };
+  rewriteKeyFunction(rewriting, options, key, "req", isAddress);
+  const request = key?.function && parameterName(key.function, 0);
+  if (key !== undefined && isFunction(key.value)) {
+    walk(key.value.body, (node) => {
+      if (isMaker(node) && !isAddress(node, request ?? "")) source.handle(node, otherAddress);
+    });
+  }
   rewriteSkip(rewriting, options.take("skip"), "req");
   rewriteRefunds(rewriting, options, ([, response]) => response && `${response}.statusCode`);
   const storePrefix = rewriteStore(rewriting, options);

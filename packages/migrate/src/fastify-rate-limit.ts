@@ -41,12 +41,27 @@ function find(source: Source, imports: readonly Import[]): Call[] {
       found.push({ node, parent, given: argument(node, 1), builder: { node: plugin, from: start(plugin) } });
     } else if (node.type === "ObjectProperty" && nameOf(node) === "rateLimit") {
       const given = bare(node.value);
+      const isRoute = isConfig(source, parent);
+      // Its value may be written elsewhere: `const strict = { max: 5 }`.
+      if (isRoute && (given.type === "Identifier" || given.type === "MemberExpression")) found.push({ node: given, parent: node, given });
       if (given.type !== "ObjectExpression") return;
       const names = given.properties.map((property) => (property.type === "SpreadElement" ? undefined : nameOf(property)));
-      if (names.some((name) => name !== undefined && routeOptions.includes(name))) found.push({ node: given, parent: node, given });
+      if (!names.some((name) => name !== undefined && routeOptions.includes(name))) return;
+      if (isRoute) found.push({ node: given, parent: node, given });
+      else if (names.includes("timeWindow"))
+        source.handle(
+          given,
+          "If these are the options of a route, write { limit, window }. If the app reads them as its settings, they may stay.",
+        );
     }
   });
   return found;
+}
+
+/** Whether an object is `config` of a route. */
+function isConfig(source: Source, object: Node | undefined): boolean {
+  const outer = object && source.parentOf(object);
+  return outer?.type === "ObjectProperty" && nameOf(outer) === "config";
 }
 
 function rewrite(rewriting: Rewriting, call: Call): void {
@@ -57,13 +72,12 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const global = options.take("global");
   const isWhole = builder !== undefined && global?.constant !== false;
   const [limit, window] = [options.take("max"), options.take("timeWindow")];
-  for (const option of [limit, window]) {
-    if (option?.function !== undefined)
-      option.handle(
-        "A limit of each request's own is `plan` and `plans`, or `policy: (request) => slidingWindowCounter({ limit, window })`.",
-      );
-  }
-  rewriteLimit(rewriting, options, { limit, window }, isWhole ? { limit: 1000, windowMs: 60_000 } : undefined);
+  const own = [limit, window].filter((option) => option?.function !== undefined);
+  for (const option of own)
+    option?.handle(
+      "A limit of each request's own is `plan` and `plans`, or `policy: (request) => slidingWindowCounter({ limit, window })`.",
+    );
+  if (own.length === 0) rewriteLimit(rewriting, options, { limit, window }, isWhole ? { limit: 1000, windowMs: 60_000 } : undefined);
   // Routes of one `groupId` share a count, as do routes of one name.
   const group = options.take("groupId");
   group?.rename("name");

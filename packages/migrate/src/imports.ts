@@ -33,8 +33,8 @@ export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): vo
     if (bindings.length === statement.bindings.length) lines.push(source.text(statement.node));
     else if (bindings.length > 0) lines.push(line(source.text(statement.node), statement, bindings.map(bindingCode), statement.module));
     const { node } = statement;
-    if (lines.length > 0) source.replace(node, lines.join("\n"));
-    else source.edits.remove(start(node), source.code[end(node)] === "\n" ? end(node) + 1 : end(node));
+    if (lines.length > 0) source.replace(node, lines.join(source.newline));
+    else source.edits.remove(start(node), source.nextLine(end(node)));
   }
 }
 
@@ -50,9 +50,9 @@ function isKept(rewriting: Rewriting, rules: MiddlewareRules, statement: Import,
   }
   const left = uses.filter((use) => !rewriting.isDone(use));
   // What uses it in a call that stays is reported with the call.
-  const all = new Set<Node>(calls.map(({ node }) => node));
-  const isInCall = (use: Node) => [...source.around(use)].some((outer) => all.has(outer));
-  for (const use of left) if (!isInCall(use)) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
+  const staying = new Set<Node>(calls.filter((call) => !rewritten.includes(call)).map(({ node }) => node));
+  const isReported = (use: Node) => [use, ...source.around(use)].some((outer) => staying.has(outer));
+  for (const use of left) if (!isReported(use)) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
   return left.length > 0;
 }
 

@@ -1,5 +1,5 @@
 import type { Node, ObjectProperty } from "@babel/types";
-import { argument, bare, type CallNode, constantOf, entryOf, propertyName, walk } from "./nodes.js";
+import { argument, bare, type CallNode, constantOf, entryOf, nameOfHolder, propertyName, walk } from "./nodes.js";
 import { nameOf } from "./options.js";
 import { end, type Source, start } from "./source.js";
 import { durationCode } from "./write.js";
@@ -91,7 +91,7 @@ export function reportLimiters(source: Source, library: string, rules: LimiterRu
     const what = exported === undefined ? undefined : rules.classOf(exported, node, source);
     if (what === undefined) return;
     report(node, what);
-    for (const name of [...source.around(node)].flatMap(nameOfHolder)) limiters.add(name);
+    for (const name of [...source.around(node)].map(nameOfHolder)) if (name !== undefined) limiters.add(name);
     for (const property of propertiesOf(node)) {
       const hint = entryOf(rules.options, nameOf(property) ?? "");
       if (hint !== undefined) source.handle(property, hint);
@@ -115,16 +115,6 @@ export function reportLimiters(source: Source, library: string, rules: LimiterRu
   });
   if (found.length === 0) source.handleImports(imports);
   return found.sort((a, b) => start(a) - start(b) || end(b) - end(a));
-}
-
-/** What a limiter is kept in: a variable, a property, a field. */
-function nameOfHolder(node: Node): string[] {
-  if (node.type === "VariableDeclarator" && node.id.type === "Identifier") return [node.id.name];
-  const isMember = node.type === "ObjectProperty" || node.type === "ClassProperty";
-  if (isMember && node.key.type === "Identifier") return [node.key.name];
-  if (node.type !== "AssignmentExpression") return [];
-  const name = node.left.type === "Identifier" ? node.left.name : propertyName(node.left);
-  return name === undefined ? [] : [name];
 }
 
 function propertiesOf(made: CallNode): ObjectProperty[] {

@@ -12,7 +12,7 @@ import {
   some,
   walk,
 } from "./nodes.js";
-import type { Option, Options } from "./options.js";
+import { nameOf, type Option, type Options } from "./options.js";
 import type { Rewriting } from "./rewriting.js";
 import { end, isInside, type Source, start } from "./source.js";
 import { durationCode, msOfWords } from "./write.js";
@@ -25,7 +25,14 @@ function windowCode(window: Option): string {
   const ms = typeof value === "string" ? msOfWords(value) : value;
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
   if (value !== undefined || isFunction(window.value)) window.handle('Write a window with a whole number and a unit: window: "15m".');
-  return window.code;
+  // @fastify/rate-limit reads texts with a unit too.
+  return isTextOfEnvironment(window) && nameOf(window.property) !== "timeWindow" ? `Number(${window.code})` : window.code;
+}
+
+/** Whether a value is a text of the environment, which is a number for other libraries: `process.env.MAX || 100`. */
+function isTextOfEnvironment({ value, code }: Option): boolean {
+  const first = (node: Node): Node => (node.type === "LogicalExpression" ? first(bare(node.left)) : node);
+  return propertyName(first(value)) !== undefined && /^\(*(process\.env|import\.meta\.env)\b/.test(code);
 }
 
 /** A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
@@ -51,7 +58,8 @@ export function rewriteLimit(
   else if (defaults !== undefined) options.add(`limit: ${defaults.limit}`);
   const known = limit?.function;
   if (limit === undefined || known === undefined) {
-    limit?.rename("limit");
+    if (limit !== undefined && isTextOfEnvironment(limit)) limit.set(`limit: Number(${limit.code})`);
+    else limit?.rename("limit");
     if (window !== undefined) rewriteWindow(window);
     else if (defaults !== undefined) options.add(`window: ${durationCode(defaults.windowMs)}`);
     return;
@@ -67,9 +75,9 @@ export function rewriteLimit(
     edits.appendRight(start(value.body), `slidingWindowCounter({ limit: ${isPromise ? "await (" : ""}`);
     edits.appendLeft(end(value.body), `${isPromise ? ")" : ""}, window: ${code} })`);
   } else if (property.type === "ObjectProperty" && known.params.length <= 1) {
-    limit.rename("policy");
-    edits.appendRight(start(property.value), "async (request) => slidingWindowCounter({ limit: await (");
-    edits.appendLeft(end(property.value), `)(request), window: ${code} })`);
+    limit.set(
+      `policy: async (request) => slidingWindowCounter({ limit: await ${calleeCode(rewriting.source, limit)}(request), window: ${code} })`,
+    );
   } else {
     limit.handle("Write `policy: (request) => slidingWindowCounter({ limit, window })`. It gets only the request.");
   }
@@ -80,7 +88,8 @@ export function rewriteLimit(
 function checkLimit(source: Source, limit: Option): void {
   const value = limit.constant;
   if (value === 0) limit.handle("A limit of 0 rejects everything here. If it meant no limit, remove the middleware; else write limit: 0.");
-  else if (value !== undefined && typeof value !== "number") limit.handle("`limit` must be a number: limit: 100.");
+  else if (value !== undefined && !(Number.isInteger(value) && Number(value) > 0))
+    limit.handle("`limit` must be a number, whole and at least 1: limit: 100.");
   walk(limit.property, (node) => {
     const name = node.type === "Identifier" ? node.name : propertyName(node);
     if (name === "Infinity" || name === "POSITIVE_INFINITY" || name === "NaN") {
@@ -122,9 +131,7 @@ export function rewriteSkip({ source }: Rewriting, skip: Option | undefined, req
   else if (known !== undefined && returnsBoolean(known)) return;
   else if (value.type === "ObjectMethod") skip.handle("`skip` must answer true or false.");
   else if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") {
-    // The code from the edits: a parameter that is not used has been removed.
-    const code = isFunction(value) ? `(${source.edits.slice(start(value), end(value))})` : calleeCode(skip);
-    skip.set(`skip: async (${request}) => Boolean(await ${code}(${request}))`);
+    skip.set(`skip: async (${request}) => Boolean(await ${calleeCode(source, skip)}(${request}))`);
   } else {
     // A call may answer a promise, which is not false.
     const mayWait = value.async || some(value.body, ({ type }) => type === "CallExpression" || type === "OptionalCallExpression");
@@ -140,8 +147,9 @@ function readsMore(source: Source, { value, function: known }: Option): boolean 
   return isFunction(value) ? !dropParameters(source, value, 1) : known !== undefined && known.params.length > 1;
 }
 
-/** A function as code that can be called. */
-function calleeCode({ value, code }: Option): string {
+/** A function as code that can be called. A parameter that it does not use has been removed from the edits. */
+function calleeCode(source: Source, { value, code }: Option): string {
+  if (isFunction(value)) return `(${source.edits.slice(start(value), end(value))})`;
   return value.type === "Identifier" || value.type === "MemberExpression" ? code : `(${code})`;
 }
 
@@ -298,7 +306,7 @@ export function rewriteKeyFunction(
   }
   if (!isFunction(value)) {
     // `key` has a second parameter, which such a function does not expect.
-    key.set(`key: (${requestName}) => ${calleeCode(key)}(${requestName})`);
+    key.set(`key: (${requestName}) => ${calleeCode(source, key)}(${requestName})`);
     key.note("If this function returns an address, write `ip` of key: (request, { ip }) => ..., which joins the addresses of a network.");
     return;
   }
@@ -326,12 +334,15 @@ export function rewriteKeyFunction(
 function addressesIn(body: Node, isAddress: (node: Node) => boolean): Node[] {
   const found: Node[] = [];
   walk(body, (node) => {
-    if (found.some((outer) => isInside(node, outer))) return;
-    const hasDefault = node.type === "LogicalExpression" && constantOf(node.right) !== undefined;
-    const inner = hasDefault ? node.left : node.type === "TSNonNullExpression" ? node.expression : node;
-    if (isAddress(bare(inner))) found.push(node);
+    if (!found.some((outer) => isInside(node, outer)) && isAddress(withoutDefault(node))) found.push(node);
   });
   return found;
+}
+
+/** An expression without its default and TypeScript's additions: `req.ip` of `req.ip ?? ""`. */
+export function withoutDefault(node: Node): Node {
+  const inner = bare(node);
+  return inner.type === "LogicalExpression" && constantOf(inner.right) !== undefined ? bare(inner.left) : inner;
 }
 
 /** Whether a node is `ip` of a variable. */

@@ -76,7 +76,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
     source.handle(node, `\`${used.name}\` has several meanings in this file. Rename one of them.`);
   if (outer === "ClassDeclaration" || outer === "ClassExpression")
     source.handle(node, "Write `key`, `skip` and `onLimited` of FloodgateModule in place of methods of the guard.");
-  rewriting.need(ours, used);
+  rewriting.need(ours, used, { isType: exported === "ThrottlerModuleOptions" });
   rewriting.done(used);
   source.replace(used, ours);
   if (exported === "ThrottlerModule") rewriteModule(rewriting, call, propertyName(callee));

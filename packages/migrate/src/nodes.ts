@@ -108,6 +108,17 @@ export function propertyName(node: Node): string | undefined {
   return node.property.type === "Identifier" ? node.property.name : undefined;
 }
 
+/** The name of what a value is kept in: a variable, a property, a field. */
+export function nameOfHolder(node: Node): string | undefined {
+  if (node.type === "VariableDeclarator") return node.id.type === "Identifier" ? node.id.name : undefined;
+  if (node.type === "ObjectProperty" || node.type === "ClassProperty") {
+    if (node.key.type === "StringLiteral") return node.key.value;
+    return node.key.type === "Identifier" && node.computed !== true ? node.key.name : undefined;
+  }
+  if (node.type !== "AssignmentExpression") return undefined;
+  return node.left.type === "Identifier" ? node.left.name : propertyName(node.left);
+}
+
 /** A call or `new`. */
 export type CallNode = Extract<Node, { type: "CallExpression" | "NewExpression" }>;
 

@@ -112,21 +112,48 @@ export class Options {
     const { properties } = this.#object;
     if (properties.length > this.#properties.length) this.handle("Options that are spread into this object are not rewritten.");
     const lastKept = properties.reduce((last, property, i) => (this.#removed.has(property) ? last : i), -1);
-    for (const [i, property] of properties.entries()) {
-      const next = properties[i + 1];
-      if (this.#removed.has(property) && i < lastKept && next !== undefined) this.#source.edits.remove(start(property), start(next));
-    }
     const last = properties[lastKept];
-    const final = properties.at(-1);
     if (last === undefined) {
       this.#source.replace(this.#object, this.#added.length === 0 ? "{}" : `{ ${this.#added.join(", ")} }`);
       return;
     }
-    if (final !== undefined && final !== last) this.#source.edits.remove(end(last), end(final));
-    const before = properties[lastKept - 1]?.loc?.end.line ?? this.#object.loc?.start.line;
-    const isOneLine = before === last.loc?.start.line;
-    const separator = isOneLine ? ", " : `,\n${" ".repeat(last.loc?.start.column ?? 2)}`;
-    if (this.#added.length > 0) this.#source.edits.appendLeft(end(last), this.#added.map((code) => separator + code).join(""));
+    for (const [i, property] of properties.entries()) {
+      if (this.#removed.has(property)) this.#drop(property, i > lastKept ? properties[i - 1] : undefined, properties[i + 1]);
+    }
+    this.#append(last, properties[lastKept - 1] ?? this.#object, properties.at(-1) ?? last);
+  }
+
+  /**
+   * Removes an option, and the comment on its line. Comments on other lines stay, because they may be about other options.
+   * @param before the option before it, if no option that stays comes after it.
+   */
+  #drop(property: Node, before: Node | undefined, next: Node | undefined): void {
+    const source = this.#source;
+    const comma = source.commaAfter(end(property)) ?? end(property);
+    const lineEnd = source.lineEnd(comma);
+    const line = source.lineStart(start(property));
+    if (lineEnd !== undefined && source.code.slice(line, start(property)).trim() === "") {
+      source.edits.remove(line, source.nextLine(lineEnd));
+    } else if (before !== undefined && end(before) >= line) source.edits.remove(end(before), end(property));
+    else source.edits.remove(start(property), next === undefined ? comma : start(next));
+  }
+
+  /** Writes the additions after the last option that stays. */
+  #append(last: Node, before: Node, final: Node): void {
+    const source = this.#source;
+    const { edits, newline } = source;
+    const comma = source.commaAfter(end(last));
+    const hasFinalComma = source.commaAfter(end(final)) !== undefined;
+    const lineEnd = source.lineEnd(comma ?? end(last));
+    const isOneLine = (before === this.#object ? start(before) : end(before)) >= source.lineStart(start(last));
+    const separator = isOneLine ? ", " : `,${newline}${source.indentAt(start(last))}`;
+    const code = this.#added.map((text) => separator + text).join("");
+    if (isOneLine || lineEnd === undefined) edits.appendLeft(end(last), code);
+    else if (this.#added.length > 0) {
+      // After the comment of the last option, which stands behind its comma.
+      if (comma === undefined) edits.appendLeft(end(last), ",");
+      edits.appendLeft(lineEnd, code.slice(1) + (hasFinalComma ? "," : ""));
+    } else if (comma !== undefined && !hasFinalComma) edits.remove(comma - 1, comma);
   }
 }
 

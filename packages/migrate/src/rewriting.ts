@@ -1,5 +1,5 @@
 import type { Node } from "@babel/types";
-import { bare, entryOf, isFunction, names, walk } from "./nodes.js";
+import { bare, entryOf, isFunction, nameOfHolder, names, walk } from "./nodes.js";
 import { type Option, Options } from "./options.js";
 import { type Call, type Import, type Source, start } from "./source.js";
 import { nameFrom } from "./write.js";
@@ -82,16 +82,16 @@ export class Rewriting {
   }
 
   /** Notes that a name must be imported. */
-  need(name: string, user: Node, from: string = this.#rules.ours): void {
+  need(name: string, user: Node, { from = this.#rules.ours, isType = false }: { from?: string; isType?: boolean } = {}): void {
     if (this.source.declares(name, []))
       this.source.handle(user, `\`${name}\` of ${from} is needed here, but the file has a \`${name}\`. Rename it.`);
     const needed = this.needed.get(from) ?? new Set();
-    this.needed.set(from, needed.add(name));
+    this.needed.set(from, needed.add(isType ? `type ${name}` : name));
   }
 
   /** Writes the store of a client of Redis in place of an option. */
   useRedis(option: Option, client: string): void {
-    this.need("redisStore", option.property, "@floodgate/store-redis");
+    this.need("redisStore", option.property, { from: "@floodgate/store-redis" });
     option.set(`store: redisStore(${client})`);
   }
 
@@ -141,10 +141,8 @@ export class Rewriting {
   /** A name for a limit: the given one, or that of its variable or route. No two calls get the same. */
   nameFor(call: Call, given: string | undefined): string {
     const { parent } = call;
-    let text: string | undefined;
-    if (parent?.type === "VariableDeclarator" && parent.id.type === "Identifier") text = parent.id.name;
-    else if (parent?.type === "ObjectProperty" && parent.key.type === "Identifier") text = parent.key.name;
-    else if (parent?.type === "CallExpression" && parent.arguments[0]?.type === "StringLiteral") text = parent.arguments[0].value;
+    const route = parent?.type === "CallExpression" ? parent.arguments[0] : undefined;
+    const text = route?.type === "StringLiteral" ? route.value : parent && nameOfHolder(parent);
     const wanted = given ?? (text === undefined ? undefined : nameFrom(text)) ?? "default";
     let name = wanted;
     let times = this.#names.get(wanted) ?? 1;

@@ -1,5 +1,5 @@
 import { parse } from "@babel/parser";
-import type { File, Node, Statement } from "@babel/types";
+import type { Comment, File, Node, Statement } from "@babel/types";
 import MagicString from "magic-string";
 import { argument, bare, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
 
@@ -51,6 +51,9 @@ export class Source {
   readonly notes: Remark[] = [];
   readonly code: string;
   readonly program: Node;
+  /** What ends a line of the file. */
+  readonly newline: "\n" | "\r\n";
+  readonly #comments: ReadonlyMap<number, Comment>;
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
   /** The values of constants that are not exported and have no type of their own, and functions. */
@@ -61,7 +64,10 @@ export class Source {
   /** @throws SyntaxError if the file cannot be parsed. */
   constructor(name: string, code: string) {
     this.code = code;
-    this.program = parsed(name, code).program;
+    const { program, comments } = parsed(name, code);
+    this.program = program;
+    this.newline = code.includes("\r\n") ? "\r\n" : "\n";
+    this.#comments = new Map((comments ?? []).map((comment) => [comment.start as number, comment]));
     this.edits = new MagicString(code);
     walk(this.program, (node, parent) => this.#index(node, parent));
   }
@@ -88,16 +94,47 @@ export class Source {
   }
 
   handle(node: Node, message: string): void {
-    this.byHand.push(this.#remark(node, message));
+    addRemark(this.byHand, node, message);
   }
 
   note(node: Node, message: string): void {
-    this.notes.push(this.#remark(node, message));
+    addRemark(this.notes, node, message);
   }
 
-  #remark(node: Node, message: string): Remark {
-    const { line = 1, column = 0 } = node.loc?.start ?? {};
-    return { line, column: column + 1, message };
+  /** The spaces and tabs that a line begins with. */
+  indentAt(position: number): string {
+    return /^[ \t]*/.exec(this.code.slice(this.lineStart(position)))?.[0] ?? "";
+  }
+
+  lineStart(position: number): number {
+    return Math.max(this.code.lastIndexOf("\n", position - 1), this.code.lastIndexOf("\r", position - 1)) + 1;
+  }
+
+  /** The position after a comma, or undefined if something else follows. Comments may stand before it. */
+  commaAfter(position: number): number | undefined {
+    let at = position;
+    for (;;) {
+      at += /^\s*/.exec(this.code.slice(at))?.[0].length ?? 0;
+      const comment = this.#comments.get(at);
+      if (comment === undefined) return this.code[at] === "," ? at + 1 : undefined;
+      at = comment.end as number;
+    }
+  }
+
+  /** The position after the comments on the rest of a line; undefined if code follows on the line. */
+  lineEnd(position: number): number | undefined {
+    let at = position;
+    for (;;) {
+      at += /^[ \t]*/.exec(this.code.slice(at))?.[0].length ?? 0;
+      const comment = this.#comments.get(at);
+      if (comment === undefined) return at === this.code.length || /[\r\n]/.test(this.code[at] ?? "") ? at : undefined;
+      at = comment.end as number;
+    }
+  }
+
+  /** The start of the line after a position at the end of a line. */
+  nextLine(position: number): number {
+    return position + (/^\r?\n?/.exec(this.code.slice(position, position + 2))?.[0].length ?? 0);
   }
 
   text(node: Node): string {
@@ -108,11 +145,12 @@ export class Source {
     this.edits.overwrite(start(node), end(node), text);
   }
 
-  /** The statements that import one of these modules. Dynamic imports and re-exports are left to do by hand. */
+  /** The statements that import one of these modules. Whatever else loads or mocks one is left to do by hand. */
   imports(modules: readonly string[]): Import[] {
     const found: Import[] = [];
+    const known = new Set<Node>();
     const isModule = (node: Node | null | undefined): boolean => node?.type === "StringLiteral" && modules.includes(node.value);
-    walk(this.program, (node, parent) => {
+    walk(this.program, (node) => {
       if (node.type === "ImportDeclaration" && isModule(node.source)) {
         found.push({ node, bindings: importBindings(node), isRequire: false, module: node.source.value });
       } else if ((node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && isModule(node.source)) {
@@ -121,16 +159,23 @@ export class Source {
         for (const { id, init } of node.declarations) {
           const required = init && requiredModule(init);
           if (!required || !modules.includes(required.module)) continue;
+          known.add(required.call);
           const bindings = node.declarations.length === 1 ? requireBindings(id, required.property) : undefined;
           if (bindings === undefined) this.handle(node, "Write const { rateLimit } = require(...) in a statement of its own.");
           else found.push({ node, bindings, isRequire: true, module: required.module });
         }
+      } else if (node.type === "TSImportEqualsDeclaration" && node.moduleReference.type === "TSExternalModuleReference") {
+        const { value } = node.moduleReference.expression;
+        const bindings = [{ local: node.id.name, exported: "*", isType: false }];
+        if (modules.includes(value)) found.push({ node, bindings, isRequire: false, module: value });
       } else if (node.type === "ImportExpression" && isModule(node.source)) {
         this.handle(node, "Dynamic imports are not rewritten. Import Floodgate's package here.");
-      } else if (node.type === "CallExpression" && parent?.type !== "VariableDeclarator" && parent?.type !== "MemberExpression") {
-        const required = requiredModule(node);
-        if (required !== undefined && modules.includes(required.module))
+      } else if (node.type === "TSImportType" && isModule(node.argument)) {
+        this.handle(node, "Types of an `import()` are not rewritten. Import Floodgate's types here.");
+      } else if (node.type === "CallExpression" && isModule(node.arguments[0]) && !known.has(node)) {
+        if (requiredModule(node) !== undefined)
           this.handle(node, "This `require` is not rewritten. Write const { rateLimit } = require(...) first.");
+        else this.handle(node, "This call names the library. Name Floodgate's package here.");
       }
     });
     return found;
@@ -193,6 +238,12 @@ export class Source {
   }
 }
 
+function addRemark(remarks: Remark[], node: Node, message: string): void {
+  const { line = 1, column = 0 } = node.loc?.start ?? {};
+  const isKnown = remarks.some((one) => one.line === line && one.column === column + 1 && one.message === message);
+  if (!isKnown) remarks.push({ line, column: column + 1, message });
+}
+
 function addTo(map: Map<string, Node[]>, name: string, node: Node): void {
   const known = map.get(name);
   if (known === undefined) map.set(name, [node]);
@@ -230,6 +281,7 @@ function parsed(name: string, code: string): File {
     return parse(code, {
       sourceType: "unambiguous",
       allowReturnOutsideFunction: true,
+      createImportExpressions: true,
       plugins: [
         ...(isTypeScript ? (["typescript", "decorators-legacy"] as const) : (["flow"] as const)),
         ...(isPlain ? [] : (["jsx"] as const)),
@@ -257,8 +309,14 @@ function importBindings(node: Extract<Node, { type: "ImportDeclaration" }>): Bin
   });
 }
 
+interface Required {
+  readonly module: string;
+  readonly call: Node;
+  readonly property?: string | undefined;
+}
+
 /** `require("x")`, or `require("x").property`. */
-function requiredModule(node: Node): { readonly module: string; readonly property?: string | undefined } | undefined {
+function requiredModule(node: Node): Required | undefined {
   const inner = bare(node);
   if (inner.type === "MemberExpression") {
     const required = requiredModule(inner.object);
@@ -266,7 +324,7 @@ function requiredModule(node: Node): { readonly module: string; readonly propert
   }
   if (inner.type !== "CallExpression" || inner.callee.type !== "Identifier" || inner.callee.name !== "require") return undefined;
   const [given] = inner.arguments;
-  return given?.type === "StringLiteral" ? { module: given.value } : undefined;
+  return given?.type === "StringLiteral" ? { module: given.value, call: inner } : undefined;
 }
 
 function requireBindings(id: Node, property: string | undefined): Binding[] | undefined {

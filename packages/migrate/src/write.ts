@@ -23,7 +23,7 @@ export function msOfWords(text: string): number | undefined {
 /** A text as a name of a limit: "loginRateLimiter" becomes "login". Undefined if nothing is left. */
 export function nameFrom(text: string): string | undefined {
   const name = text
-    .replace(/([a-z\d])([A-Z])/g, "$1-$2")
+    .replace(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, "$1$3-$2")
     .toLowerCase()
     .replace(/[^a-z\d]+/g, "-")
     .replace(/(^|-)(rate|limiter|limit|ratelimit|ratelimiter|throttle|rl|middleware)(?=-|$)/g, "")

@@ -145,6 +145,9 @@ apiLimiter.limiter.reset("ann");
     ["store: new MongoStore()", "Floodgate has stores for"],
     ["...options", "Options that are spread "],
     ["constructor: 1", "`constructor`: Floodgate"],
+    ["max: -1", "`limit` must be a number"],
+    ["max: 2.5", "`limit` must be a number"],
+    ["max: 5, delayMs: 0", "`delayMs`: Floodgate del"],
   ])("leaves { %s } to a person, and changes nothing", (options, message) => {
     const code = `${head}export const limit = rateLimit({ ${options} });\n`;
     const result = rewritten(code);
@@ -196,6 +199,113 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
       "3 A decision has no `key`.",
       "4 req.rateLimit is a decis",
     ]);
+  });
+
+  it("keeps the comments of what stays, tabs, and the line ends of Windows", () => {
+    const lines = (...all: string[]) => all.join("\r\n");
+    const code = lines(
+      'import rateLimit from "express-rate-limit";',
+      'import RedisStore from "rate-limit-redis";',
+      'import "./app.js";',
+      "export default rateLimit({",
+      "\tvalidate: false, // gone",
+      "\t// a minute",
+      "\twindowMs: 60_000,",
+      "\tstore: new RedisStore({ sendCommand: (...args) => client.sendCommand(args) }), // shared",
+      "\tmax: 5, // five",
+      "\t// no X-RateLimit-*",
+      "\tlegacyHeaders: true,",
+      "\tvalidate: false,",
+      "\t/* the end */",
+      "});",
+      "",
+    ).replace("\tvalidate: false,\r\n\t/*", "\t/*");
+    expect(rewritten(code).code).toBe(
+      lines(
+        'import { rateLimit } from "@floodgate/express";',
+        'import { redisStore } from "@floodgate/store-redis";',
+        'import "./app.js";',
+        "export default rateLimit({",
+        "\t// a minute",
+        '\twindow: "1m",',
+        "\tstore: redisStore(client), // shared",
+        "\tlimit: 5, // five",
+        "\t// no X-RateLimit-*",
+        '\theaders: "legacy",',
+        '\tonStoreError: "deny",',
+        "\t/* the end */",
+        "});",
+        "",
+      ),
+    );
+  });
+
+  it.each([
+    ["{\n  max: 5, // five\n  validate: false // gone\n}", '{\n  limit: 5, // five\n  window: "1m",\n  headers: "legacy"\n}'],
+    ["{\n  max: 5, // five\n  validate: false,\n}", '{\n  limit: 5, // five\n  window: "1m",\n  headers: "legacy",\n}'],
+    ["{ max: 5, /* a */ validate: false, /* b */ windowMs: 1000 }", '{ limit: 5, /* a */ window: "1s", headers: "legacy" }'],
+    ["{ windowMs: 1000, max: 5, validate: false, passOnStoreError: true, }", '{ window: "1s", limit: 5, headers: "legacy", }'],
+    [
+      "{\n  windowMs: 1000,\n  max: 5,\n  standardHeaders: true,\n  legacyHeaders: false\n}",
+      '{\n  window: "1s",\n  limit: 5,\n  headers: "draft-6"\n}',
+    ],
+    [
+      "{\n  max: 5,\n  windowMs: 1000,\n  legacyHeaders: true,\n  validate: false\n}",
+      '{\n  limit: 5,\n  window: "1s",\n  headers: "legacy"\n}',
+    ],
+  ])("writes the options %j as %j", (theirs, ours) => {
+    expect(rewritten(`${head}rateLimit(${theirs});\n`).code).toBe(`import { rateLimit } from "@floodgate/express";\nrateLimit(${ours});\n`);
+  });
+
+  it("rewrites a function that is given in the short form", () => {
+    const { code } = rewritten(`${head}const max = (req) => 5;\nrateLimit({ max, windowMs: 1000, legacyHeaders: false });\n`);
+    expect(code).toContain(
+      'rateLimit({ policy: async (request) => slidingWindowCounter({ limit: await max(request), window: "1s" }), headers: false });',
+    );
+  });
+
+  it.each([
+    ["max: process.env.MAX || 100", "limit: Number(process.env.MAX || 100)"],
+    ["max: process.env['MAX'] ?? 100", "limit: Number(process.env['MAX'] ?? 100)"],
+    ["max: process.env.MAX!", "limit: Number(process.env.MAX)"],
+    ["max: parseInt(process.env.MAX) || 100", "limit: parseInt(process.env.MAX) || 100"],
+    ["max: 5, windowMs: process.env.WINDOW || 1000", "limit: 5, window: Number(process.env.WINDOW || 1000)"],
+  ])("reads a text of the environment as a number: %s", (theirs, ours) => {
+    expect(rewritten(`${head}rateLimit({ ${theirs} });\n`).code).toContain(`rateLimit({ ${ours}, `);
+  });
+
+  it.each([
+    ["ipKeyGenerator(req.ip, 64)"],
+    ['ipKeyGenerator(req.headers["cf-connecting-ip"])'],
+    ['"ip:" + ipKeyGenerator(req.get("x-real-ip") ?? req.ip)'],
+  ])("leaves a key of another address or network to do by hand: %s", (key) => {
+    const code = `import { ipKeyGenerator, rateLimit } from "express-rate-limit";\nrateLimit({ max: 5, keyGenerator: (req) => ${key} });\n`;
+    expect(todo(rewritten(code))).toEqual(["2 `ipKeyGenerator`: write "]);
+    expect(rewritten(code).code).toBe(code);
+  });
+
+  it.each([
+    ['const { rateLimit } = await import("express-rate-limit");', "1 Dynamic imports are not "],
+    ['app.use(require("express-rate-limit").rateLimit({ max: 5 }));', "1 This `require` is not re"],
+    ['module.exports = require("express-rate-limit").default;', "1 This `require` is not re"],
+    ['jest.mock("express-rate-limit", () => () => next);', "1 This call names the libr"],
+    ['let options: import("express-rate-limit").Options;', "1 Types of an `import()` a"],
+  ])("names what loads or mocks the library in another way: %s", (code, message) => {
+    expect(todo(rewritten(code))).toEqual([message]);
+  });
+
+  it("rewrites a limit of `import = require`", () => {
+    const { code, byHand } = rewritten('import rateLimit = require("express-rate-limit");\nrateLimit({ max: 5 });\n');
+    expect(byHand).toEqual([]);
+    expect(code).toContain('import { rateLimit } from "@floodgate/express";\nrateLimit({ limit: 5,');
+  });
+
+  it("names limits after what holds them", () => {
+    const { code } = rewritten(`${head}exports.login2FALimiter = rateLimit({ max: 5 });
+class A { apiLimiter = rateLimit({ max: 5 }); }
+const all = { "upload-files": rateLimit({ max: 5 }) };
+`);
+    expect(code.match(/name: "[^"]*"/g)).toEqual(['name: "login2-fa"', 'name: "api"', 'name: "upload-files"']);
   });
 
   it("keeps an object of options that others may read", () => {
@@ -342,6 +452,22 @@ module.exports = async function (app, opts, next) {
     expect(code).toBe("export const route = { url: '/', config: { rateLimit: { limit: 5, window: \"1s\" } } };\n");
   });
 
+  it("reads the options of a route from a constant, and leaves settings of the app as they are", () => {
+    const { code, byHand } = migrated(`const strict = { max: 5, timeWindow: 1000 };
+app.get("/", { config: { rateLimit: strict } }, handler);
+app.get("/", { config: { rateLimit: limits.strict } }, handler);
+`);
+    expect(todo({ byHand } as Migration)).toEqual(["3 The options are not an o"]);
+    expect(code).toContain("const strict = { max: 5");
+    const settings = "export const settings = { rateLimit: { max: 5, timeWindow: 1000 } };\n";
+    expect(todo(migrated(settings))).toEqual(["1 If these are the options"]);
+    expect(migrated(settings).code).toBe(settings);
+    expect(migrated(`const strict = { max: 5 };\napp.get("/", { config: { rateLimit: strict } }, handler);\n`).code).toContain(
+      "{ limit: 5 };",
+    );
+    expect(migrate("@fastify/rate-limit", "app.ts", "export const settings = { rateLimit: { max: 5 } };\n")).toBeUndefined();
+  });
+
   it.each([
     ["allowList: ['127.0.0.1']", "exempt: { ips: ['127.0.0.1'] }"],
     ["allowList: (request, key) => request.url === '/'", "skip: (request) => request.url === '/'"],
@@ -404,6 +530,11 @@ class Posts {
   two() {}
 }
 `);
+  });
+
+  it("imports the type of the options as a type", () => {
+    const { code } = migrated('import { type ThrottlerModuleOptions } from "@nestjs/throttler";\nlet options: ThrottlerModuleOptions;\n');
+    expect(code).toBe('import { type FloodgateModuleOptions } from "@floodgate/nestjs";\nlet options: FloodgateModuleOptions;\n');
   });
 
   it.each([
