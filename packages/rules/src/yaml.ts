@@ -17,6 +17,10 @@ export interface YamlText {
 export const maxBytes: number = 2 ** 20;
 
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
+  [/\ufffd/, "The text is not valid UTF-8."],
+  [/\r(?!\n)/, "A carriage return stands here without a line feed. Save the file with the line ends of Unix or Windows."],
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: YAML allows none of these
+  [/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u2028\u2029]/, "A control character stands here. Remove it."],
   // The parser would take minutes or all memory.
   [/(?:[[\]{},]\s*){60}/, "Too many brackets and commas in a row start here."],
   // The parser's messages would be about the text that follows.
@@ -27,23 +31,22 @@ const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
 export function readYaml(text: string): YamlText {
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) return refused([problem(`The text has ${bytes} bytes, above the maximum of ${maxBytes}.`)]);
-  if (text.includes("\u{fffd}")) return refused([problem("The text is not valid UTF-8.")]);
   for (const [pattern, message] of unreadable) {
-    const found = pattern.exec(text);
-    if (found === null) continue;
-    const before = text.slice(0, found.index).split("\n");
-    return refused([problem(message, [], before.length, (before.at(-1) as string).length + 1)]);
+    const found = problemIn(text, pattern, message);
+    if (found !== undefined) return refused([found]);
   }
   const lines = new LineCounter();
   // `toValue` finds duplicate keys. The parser would compare each key with all keys before it.
-  const document = parseDocument(text, {
-    schema: "core",
-    resolveKnownTags: false,
-    stringKeys: true,
-    uniqueKeys: false,
-    prettyErrors: false,
-    lineCounter: lines,
-  });
+  const options = { schema: "core", resolveKnownTags: false, stringKeys: true, uniqueKeys: false, prettyErrors: false } as const;
+  let document: ReturnType<typeof parseDocument>;
+  try {
+    document = parseDocument(text, { ...options, lineCounter: lines });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    // The parser nests what stands in brackets without an indentation, and runs out of stack.
+    const bracket = problemIn(text, /(?<=\n)[[\]{}]/, "Indent what stands in brackets by at least one space.");
+    return refused([bracket ?? problem(ownMessages["RESOURCE_EXHAUSTION"] as string)]);
+  }
   const problemOf = (offset: number, message: string, path: Path): RulesProblem => {
     const { line, col } = lines.linePos(offset);
     return problem(message, path, Math.max(line, 1), Math.max(col, 1));
@@ -53,10 +56,14 @@ export function readYaml(text: string): YamlText {
   if (syntax.length > 0) {
     // Only the first error of a line is shown: the others usually follow from it, as all do once the parser has lost its place.
     const first = new Map<number, RulesProblem>();
+    const texts = text.split("\n");
     for (const { code, message, pos } of syntax) {
       if (first.size > 0 && message.includes("in YAML stream")) continue;
       const found = problemOf(pos[0], ownMessages[code] ?? `${message}.${advice(code, message)}`, []);
-      if (!first.has(found.line)) first.set(found.line, found);
+      const space = otherSpace.exec(texts[found.line - 1] ?? "");
+      const other =
+        space && problem("A no-break space, or another invisible character, stands here. Write a space.", [], found.line, space.index + 1);
+      if (!first.has(found.line)) first.set(found.line, other ?? found);
     }
     return refused([...first.values()]);
   }
@@ -67,6 +74,17 @@ export function readYaml(text: string): YamlText {
     problemAt: (path, message) => problemOf(offsetOf(path, "value"), message, path),
     problemAtKey: (path, message) => problemOf(offsetOf(path, "key"), message, path),
   };
+}
+
+/** Spaces that look like a space, and separate nothing in YAML. */
+const otherSpace = /[\u00a0\u2000-\u200f\u202f\u205f\u3000\ufeff]/;
+
+/** A problem where a pattern first matches. */
+function problemIn(text: string, pattern: RegExp, message: string): RulesProblem | undefined {
+  const found = pattern.exec(text);
+  if (found === null) return undefined;
+  const before = text.slice(0, found.index).split("\n");
+  return problem(message, [], before.length, (before.at(-1) as string).length + 1);
 }
 
 /** Replaces messages of the parser that would not help. */

@@ -21,6 +21,32 @@ describe("a file with mistakes", () => {
   });
 });
 
+describe("characters that are not seen", () => {
+  it.each([
+    ["line ends of an old Mac", "rules:\r  - name: a\r", "1:7: A carriage return stands here without a line feed."],
+    ["line ends that are converted twice", "rules:\r\r\n  - name: a\r\r\n", "1:7: A carriage return stands here without a line feed."],
+    ["a null", "rules:\n  - name: a\u0000\n", "2:12: A control character stands here. Remove it."],
+    ["a line separator", "rules:\n  - name: a\u2028    limit: 5\n", "2:12: A control character stands here. Remove it."],
+    [
+      "a no-break space",
+      "rules:\n  - name: a\n    limit:\u00a05\n    window: 1m\n",
+      "3:11: A no-break space, or another invisible character,",
+    ],
+  ])("are named with their place: %s", (_, text, message) => {
+    const { problems } = errorOf(text, "a");
+    expect(problems.map((problem) => describeProblem("a", problem).slice(2))).toEqual([expect.stringContaining(message)]);
+  });
+
+  it("are allowed in comments and strings", () => {
+    expect(parseRules("# a\u00a0b\r\nrules:\r\n  - { name: a, limit: 5, window: 1m }\r\n", "a")).toBeDefined();
+  });
+});
+
+it("a long list in brackets that is not indented is refused, and overflows no stack", () => {
+  const text = `rules: [\n${"{name: a, limit: 5, window: 1m},\n".repeat(20_000)}]\n`;
+  expect(errorOf(text, "a").message).toBe("a:2:1: Indent what stands in brackets by at least one space.");
+});
+
 describe("the message of a RulesError", () => {
   it("has a line for each problem", () => {
     const text = "rules:\n  - { name: a, limit: -1, window: 1m }\n  - { name: b, limt: 5 }\n";
@@ -62,7 +88,7 @@ describe("a text that would take long to parse", () => {
 
 it("a text that is not UTF-8 is refused", () => {
   const latin1 = Buffer.from("rules: [{ name: größe, limit: 1, window: 1m }]", "latin1");
-  expect(errorOf(latin1.toString("utf8"), "a").message).toBe("a:1:1: The text is not valid UTF-8.");
+  expect(errorOf(latin1.toString("utf8"), "a").message).toBe("a:1:19: The text is not valid UTF-8.");
 });
 
 it("parseRules refuses a value that is not a string", () => {
