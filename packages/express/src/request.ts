@@ -3,6 +3,7 @@ import {
   checkDecisionName,
   decisionOf,
   forgeableClientIp,
+  getOrMake,
   nodeReader,
   parsedPath,
   type RequestReader,
@@ -126,8 +127,11 @@ function prototypeOf(request: object): Prototype {
   return known;
 }
 
-/** The getters of decisions. All apps of one Express share them. */
-const getters = new WeakSet<object>();
+/** Marks the getters of all copies of this package. */
+const isDecision: unique symbol = Symbol.for("floodgate.decision");
+
+/** The names that decisions have, by the prototype that shows them. All apps of one Express share it. */
+const shown = new WeakMap<object, Set<string>>();
 
 /**
  * Defines `req.rateLimit` (or another `decisionName`) as a getter on Express's request prototype, like `req.ip`, so it costs nothing per
@@ -137,21 +141,25 @@ const getters = new WeakSet<object>();
  */
 export function showDecision(request: object, name: string): object | undefined {
   const { owner } = prototypeOf(request);
-  const known = Object.getOwnPropertyDescriptor(owner, name)?.get;
-  if (known === undefined || !getters.has(known)) {
-    checkDecisionName(name, request);
-    if (!(name in owner)) define(owner, name);
+  const names = getOrMake(shown, owner, () => new Set<string>());
+  if (!names.has(name)) {
+    const found: { (): unknown; [isDecision]?: true } | undefined = Object.getOwnPropertyDescriptor(owner, name)?.get;
+    // Another copy of this package may be installed too, and know other decisions.
+    const other = found?.[isDecision] ? found : undefined;
+    if (other === undefined) checkDecisionName(name, request);
+    if (other !== undefined || !(name in owner)) define(owner, name, other);
+    names.add(name);
   }
   return owner === request ? undefined : Object.getPrototypeOf(request);
 }
 
-function define(owner: object, name: string): void {
+function define(owner: object, name: string, other: (() => unknown) | undefined): void {
   function get(this: object): unknown {
-    return decisionOf(this, name);
+    return decisionOf(this, name) ?? other?.call(this);
   }
   function set(this: object, value: unknown): void {
     Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value });
   }
-  getters.add(get);
+  get[isDecision] = true as const;
   Object.defineProperty(owner, name, { configurable: true, get, set });
 }

@@ -7,7 +7,7 @@ import { isPromise } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import express5, { type Express, type NextFunction, type Request, type Response } from "express";
 import express4 from "express4";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
@@ -167,6 +167,24 @@ describe.each(versions)("%s", (_, express) => {
       });
     }
   });
+
+  it.each(["rateLimit", "quota"])(
+    "%s shows the decision of the copy of this package that decided, if two are installed",
+    async (decisionName) => {
+      vi.resetModules();
+      const other = await import("../src/index.js");
+      for (const limit of [rateLimit, other.rateLimit, rateLimit]) {
+        const { app, end } = appOf(express);
+        app.get("/", limit({ policy, decisionName }), (request: Request, response: Response) => {
+          const decision: unknown = Reflect.get(request, decisionName);
+          response.json(decision);
+        });
+        await serving(end(), async (url) => {
+          expect(await (await fetch(url)).json()).toMatchObject({ allowed: true, remaining: 0 });
+        });
+      }
+    },
+  );
 
   it("a proxy setting with addresses is followed, and one that trusts everyone is refused", async () => {
     const forgeable = "FLOODGATE_FORGEABLE_CLIENT_IP";
