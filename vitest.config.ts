@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** A test and its helpers, as one text. */
 function codeOf(file: string): string {
@@ -18,14 +17,11 @@ function codeOf(file: string): string {
 const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir|respondWithFile/;
 
 /**
- * It replaces modules or globals, which a file after it in the same thread would meet. Or it loads Express, whose requests keep the
- * `req.rateLimit` that the first copy of the middleware has defined. Or it is long, and may measure memory or watch its
- * process. All others share threads and processes, each with modules of its own (`test/fresh.ts`): to start a thread for each file and to load
- * the libraries there takes as long as many tests.
+ * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their
+ * modules with the files before them in the same thread, because loading modules takes as long as many tests. `fetch` knows one app a process.
  */
-const isAlone = ({ file, code }: (typeof tests)[number]): boolean =>
-  /vi\.(?:resetModules|mock|doMock|stubGlobal|stubEnv)|process\.env\S+ = |from "(?:express|@nestjs\/\S+)"/.test(code) ||
-  file.endsWith(".long.test.ts");
+const needsOwnModules =
+  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|process\.(?:emit|on|once)\(|process\.env\S+ = |\bobserve\(|\b(?:inventory|watchShadowRules)\(|packages\/(?:metrics|dashboard|fetch)\/test/;
 
 /** All folders of tests. */
 const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));
@@ -37,18 +33,13 @@ const tests = [...folders, "test"]
   )
   .filter((file) => file.endsWith(".test.ts"))
   .map((file) => ({ file, code: codeOf(join(import.meta.dirname, file)) }));
+const those = (which: (code: string) => boolean): string[] => tests.filter(({ code }) => which(code)).map(({ file }) => file);
 
-const suites = new Set(
-  tests.filter(({ code }) => /(?:adapter|store)Conformance\(/.test(code)).map(({ file }) => join(import.meta.dirname, file)),
-);
-
-/** Vitest begins with the largest files. Those that run a suite are small and take long: they come first, so that none runs alone at the end. */
-class SuitesFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    return [...sorted.filter(({ moduleId }) => suites.has(moduleId)), ...sorted.filter(({ moduleId }) => !suites.has(moduleId))];
-  }
-}
+/** They run in processes: these stop what was started even if a test is killed. */
+const servers = those((code) => startsProcesses.test(code) && !needsOwnModules.test(code));
+const serversAlone = those((code) => startsProcesses.test(code) && needsOwnModules.test(code));
+const alone = those((code) => !startsProcesses.test(code) && needsOwnModules.test(code));
+const sharing = those((code) => !startsProcesses.test(code) && !needsOwnModules.test(code));
 
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = [
@@ -70,27 +61,8 @@ const reporters = process.env["CI"] === undefined ? ["minimal"] : ["minimal", "g
 /** In CI, a test with real servers or processes may run once more, because the machine may stall. The report names it. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
 
-/** Each file has modules of its own, and each test runs across midnight. */
-const setupFiles = ["fresh", "edge"].map((name) => join(import.meta.dirname, `test/${name}.ts`));
-
-/** A thread starts faster than a process. A process stops what its tests started even if it is killed. */
-function project(name: string, pool: "threads" | "forks", isolate: boolean) {
-  const include = tests
-    .filter((test) => startsProcesses.test(test.code) === (pool === "forks") && isAlone(test) === isolate)
-    .map(({ file }) => file);
-  return {
-    extends: true as const,
-    test: {
-      name,
-      pool,
-      isolate,
-      retry: pool === "forks" ? retry : 0,
-      setupFiles,
-      include,
-      exclude: [...inBrowsers, ...inLongRuns, ...thorough],
-    },
-  };
-}
+/** Each test runs across midnight. */
+const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
@@ -99,7 +71,6 @@ export default defineConfig({
   oxc: { decorator: { legacy: true } },
   test: {
     reporters,
-    sequence: { sequencer: SuitesFirst },
     // More than there are cores: many tests wait for servers.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // A machine that is busy with other things must not fail a test.
@@ -107,10 +78,45 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     projects: [
-      project("threads", "threads", false),
-      project("alone", "threads", true),
-      project("servers", "forks", false),
-      project("servers alone", "forks", true),
+      // A thread starts faster than a process.
+      {
+        extends: true,
+        test: {
+          name: "threads",
+          pool: "threads",
+          isolate: false,
+          setupFiles,
+          include: sharing,
+          exclude: [...inBrowsers, ...inLongRuns, ...thorough],
+        },
+      },
+      {
+        extends: true,
+        test: { name: "alone", pool: "threads", setupFiles, include: alone, exclude: [...inBrowsers, ...inLongRuns, ...thorough] },
+      },
+      {
+        extends: true,
+        test: {
+          name: "servers",
+          pool: "forks",
+          isolate: false,
+          retry,
+          setupFiles,
+          include: servers,
+          exclude: [...inBrowsers, ...inLongRuns],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "servers alone",
+          pool: "forks",
+          retry,
+          setupFiles,
+          include: serversAlone,
+          exclude: [...inBrowsers, ...inLongRuns],
+        },
+      },
       { extends: true, test: { name: "browsers", pool: "forks", retry, include: inBrowsers, exclude: inLongRuns } },
     ],
   },

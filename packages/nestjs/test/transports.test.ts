@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { AddressInfo, Server } from "node:net";
 import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
 import { Controller, type ExecutionContext, type INestApplication } from "@nestjs/common";
 import { APP_GUARD } from "@nestjs/core";
@@ -142,9 +143,12 @@ it("a microservice counts by a key of the message, and rejects with an RpcExcept
     },
     {
       prepare: async (app) => {
-        port = 20_000 + Math.floor(Math.random() * 20_000);
-        app.connectMicroservice({ transport: Transport.TCP, options: { port, host: "127.0.0.1" } }, { inheritAppConfig: true });
+        const service = app.connectMicroservice(
+          { transport: Transport.TCP, options: { port: 0, host: "127.0.0.1" } },
+          { inheritAppConfig: true },
+        );
         await app.startAllMicroservices();
+        port = (service.unwrap<Server>().address() as AddressInfo).port;
       },
     },
   );
