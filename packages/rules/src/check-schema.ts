@@ -73,12 +73,18 @@ function valueAt(map: unknown, key: string): unknown {
   return typeof map === "object" && map !== null && Object.hasOwn(map, key) ? (map as Record<string, unknown>)[key] : undefined;
 }
 
-/** Core's own message, so that a mistake reads the same in a file and in code. */
+/** How core writes a policy: `policy: tokenBucket({ capacity: 20 })`. */
+const policyCall = /policy: (\w+)\(\{ ([^}]*) \}\)(?:, or the function of another algorithm)?/;
+
+/** Core's own message, so that a mistake reads the same in a file and in code. Only a policy is written as in a file. */
 function messageThrownBy(check: () => unknown): string {
   try {
     check();
   } catch (error) {
-    return (error as Error).message;
+    return (error as Error).message.replace(policyCall, (_, name: string, numbers: string) => {
+      const algorithm = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return `policy: { algorithm: ${algorithm}, ${numbers} }`;
+    });
   }
   return "is invalid.";
 }

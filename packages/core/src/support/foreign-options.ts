@@ -89,10 +89,12 @@ const foreign: readonly Row[] = [
 
 /** For options of algorithms, in places where a policy can be given. */
 const ofPolicy = 'Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }), or the function of another algorithm';
+const ofCalendar = 'Write policy: calendarWindow({ limit: 1000, per: "month" })';
 
 /** What stands for options that ours have no word for. */
 const sentences: readonly Row[] = [
-  [ofPolicy, "algorithm refill style leak maxDelayMs burst buckets strict countRejected per timeZone startsOn"],
+  [ofPolicy, "algorithm refill style leak maxDelayMs burst buckets strict countRejected"],
+  [ofCalendar, "per timeZone startsOn"],
   ["Leave it out: the middleware has a `limiter`, with peek and reset", "requestStorePropertyName"],
   ["Leave it out: options are always checked", "validate"],
   ['Reject such clients before the limit, or call limiter.block(key, "1d")', "blackList"],
@@ -114,7 +116,7 @@ const sentenceByWord = byWord(sentences);
 export function foreignAdvice(word: string, given: Given, known: readonly string[]): string | undefined {
   const lower = word.toLowerCase();
   const sentence = sentenceByWord.get(lower);
-  if (sentence !== undefined && (sentence !== ofPolicy || known.includes("policy"))) return `${sentence}.`;
+  if (sentence !== undefined && ((sentence !== ofPolicy && sentence !== ofCalendar) || known.includes("policy"))) return `${sentence}.`;
   const answers = oursByWord.get(lower)?.split(" ") ?? [];
   const here = answers.find((ours) => known.includes(ours));
   if (here !== undefined) return `Write ${optionCode(here, given[word], unitMsOf(word, given))}.`;

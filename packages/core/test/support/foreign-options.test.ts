@@ -168,20 +168,11 @@ describe("an option of another library", () => {
   });
 
   it("is never said to be one of rateLimit where rateLimit lacks it, or beside a policy of which nothing was asked", () => {
-    for (const word of [
-      "refill",
-      "leak",
-      "burst",
-      "buckets",
-      "strict",
-      "style",
-      "countRejected",
-      "per",
-      "timeZone",
-      "maxDelayMs",
-      "startsOn",
-    ]) {
+    for (const word of ["refill", "leak", "burst", "buckets", "strict", "style", "countRejected", "maxDelayMs"]) {
       expect(refusedByRateLimit({ [word]: 5 })).toMatch(/Write policy: tokenBucket\(\{ .*\}\), or the function of another algorithm\.$/);
+    }
+    for (const word of ["per", "timeZone", "startsOn"]) {
+      expect(refusedByRateLimit({ [word]: "day" })).toContain('Write policy: calendarWindow({ limit: 1000, per: "month" }).');
     }
     expect(refusedByRateLimit({ after: 5, within: "1m", for: "1h" })).toBe(
       'rateLimit has no options `after` and `within` and `for`. Write ban: { after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h").',
