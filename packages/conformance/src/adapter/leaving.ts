@@ -239,7 +239,7 @@ export function leavingCases({ adapter, it }: AdapterSuite): void {
   });
 
   // More than the kernel buffers for a client that does not read.
-  const megabytes = 40;
+  const megabytes = 16;
   async function* chunks(count = megabytes): AsyncGenerator<string> {
     for (let i = 0; i < count; i++) yield "x".repeat(1_000_000);
   }

@@ -19,7 +19,7 @@ export function warningCases({ it }: AdapterSuite): void {
 
   it("each of many apps may make its limit once, without a warning", async (web) => {
     const { onEvent } = web.listen("warning");
-    for (let i = 0; i < 30; i++) {
+    for (let i = 0; i < 15; i++) {
       const app = await web.start({ limits: [{ limit: 100, window: "1m", onEvent }], ownStores: true });
       await app.statuses(i === 0 ? 30 : 1);
     }

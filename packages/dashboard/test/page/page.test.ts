@@ -5,6 +5,9 @@ import { allRuns } from "../../../../test/runs.js";
 import { type App, frameworks, fullApp, stackedApp } from "./apps.js";
 import { startBrowser, type TestBrowser, totalsOf } from "./browser.js";
 
+/** For `npm run test:long`. */
+const long = it.runIf(allRuns);
+
 let browser: TestBrowser;
 
 beforeAll(async () => {
@@ -67,7 +70,7 @@ describe("the page", () => {
     expect(await page.textContent("#request .said")).toMatch(/^GET \/ would be rejected with 429 by .*Asked/);
   });
 
-  it("says when the app is gone, and when it is back", async () => {
+  long("says when the app is gone, and when it is back", async () => {
     const app = untilEnd(await start("Express", "Gone", 1));
     const page = untilEnd(await browser.open(app.port));
     await app.close();
@@ -80,7 +83,7 @@ describe("the page", () => {
     browser.complaints();
   });
 
-  it("shows what was sent while requests come, and after it was hidden", async () => {
+  long("shows what was sent while requests come, and after it was hidden", async () => {
     const app = untilEnd(await start("Express", "Live", 4));
     const page = untilEnd(await browser.open(app.port));
     await app.send(5);
@@ -121,20 +124,23 @@ async function hide(page: Page, hidden: boolean): Promise<void> {
 }
 
 describe("the page of an app with several rules and middlewares", () => {
-  it("says how many requests were rejected as the client counts them, shows a banned key once with its rules, and shows a store that fails closed", async () => {
-    const app = untilEnd(await stackedApp());
-    const page = untilEnd(await browser.open(app.port));
-    // What other tests of this process have sent is counted too.
-    const before = await wholeOf(page);
-    const statuses = [...(await app.send(12, { "x-key": "ann" })), ...(await app.send(3, { "x-key": "bob" }, "/away"))];
-    const rejected = statuses.filter((status) => status >= 400).length;
-    expect(statuses.filter((status) => status === 503)).toHaveLength(3);
-    await expect.poll(async () => (await wholeOf(page)).rejected - before.rejected).toBe(rejected);
-    expect((await wholeOf(page)).requests - before.requests).toBe(statuses.length);
-    await page.waitForSelector('#rejections tr:has(bdi:text-is("ann")) .tag:text-is("banned")');
-    expect(await page.locator('#rejections tr:has(bdi:text-is("ann"))').count()).toBe(1);
-    await page.waitForSelector(".detail:has-text('3 were rejected')");
-  });
+  long(
+    "says how many requests were rejected as the client counts them, shows a banned key once with its rules, and shows a store that fails closed",
+    async () => {
+      const app = untilEnd(await stackedApp());
+      const page = untilEnd(await browser.open(app.port));
+      // What other tests of this process have sent is counted too.
+      const before = await wholeOf(page);
+      const statuses = [...(await app.send(12, { "x-key": "ann" })), ...(await app.send(3, { "x-key": "bob" }, "/away"))];
+      const rejected = statuses.filter((status) => status >= 400).length;
+      expect(statuses.filter((status) => status === 503)).toHaveLength(3);
+      await expect.poll(async () => (await wholeOf(page)).rejected - before.rejected).toBe(rejected);
+      expect((await wholeOf(page)).requests - before.requests).toBe(statuses.length);
+      await page.waitForSelector('#rejections tr:has(bdi:text-is("ann")) .tag:text-is("banned")');
+      expect(await page.locator('#rejections tr:has(bdi:text-is("ann"))').count()).toBe(1);
+      await page.waitForSelector(".detail:has-text('3 were rejected')");
+    },
+  );
 });
 
 /** The requests and the rejections of the last minute, as the first figures say. */
@@ -231,7 +237,7 @@ describe("the page of an app with hostile names and keys", () => {
     expect(await app.send(1, { "x-key": second })).toEqual([200]);
   });
 
-  it.each(["light", "dark"] as const)("has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
+  long.each(["light", "dark"] as const)("has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
     await page.$$eval("details", (all) => {
       for (const details of all) details.open = true;
@@ -246,7 +252,7 @@ describe("the page of an app with hostile names and keys", () => {
     expect(faults).toEqual([]);
   });
 
-  it("fits a phone without scrolling sideways", async () => {
+  long("fits a phone without scrolling sideways", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     const tooWide = await page.$$eval("main *", (all) =>
       all
@@ -258,7 +264,7 @@ describe("the page of an app with hostile names and keys", () => {
     await page.setViewportSize({ width: 1200, height: 900 });
   });
 
-  it("leads the keyboard to every control, in order", async () => {
+  long("leads the keyboard to every control, in order", async () => {
     await page.focus(".skip");
     const controls = await page.$$eval("a, button, select, summary, input, textarea, [tabindex='0']", (all) =>
       all
