@@ -19,7 +19,7 @@ export const maxBytes: number = 2 ** 20;
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
   [/\ufffd/, "The text is not valid UTF-8."],
   [/\r(?!\n)/, "A carriage return stands here without a line feed. Save the file with the line ends of Unix or Windows."],
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: YAML allows none of these
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: YAML forbids most of these, and two look like the end of a line
   [/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u2028\u2029]/, "A control character stands here. Remove it."],
   // The parser would take minutes or all memory.
   [/(?:[[\]{},]\s*){60}/, "Too many brackets and commas in a row start here."],

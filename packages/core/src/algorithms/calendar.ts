@@ -6,7 +6,7 @@ export type CalendarUnit = (typeof calendarUnits)[number];
 export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** Whether a window begins on the usual first day: Monday, the first of the month, or as the unit says. */
+/** Whether windows begin on the usual day: weeks on Monday, months on the first. */
 export function isUsualStart(startsOn: Weekday | number | undefined): boolean {
   return startsOn === undefined || startsOn === "monday" || startsOn === 1;
 }

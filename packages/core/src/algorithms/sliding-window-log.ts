@@ -93,7 +93,7 @@ function timeOf(cells: Cells, at: number, nowMs: number, windowMs: number): numb
   return newest > nowMs && newest - nowMs <= windowMs ? newest : nowMs;
 }
 
-/** The time of the newest entry; -Infinity if there is none. */
+/** The time of the newest entry. A log without entries has -Infinity. */
 function newestOf(cells: Cells, at: number): number {
   const to = cells[at + TO] as number;
   return to === 0 ? Number.NEGATIVE_INFINITY : (cells[at + ENTRIES + 2 * to - 2] as number);

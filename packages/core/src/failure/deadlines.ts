@@ -4,8 +4,8 @@ import { afterReading, startTimer, steadyMs, stopTimer, workEndsWithRequest } fr
 const sampledMs = 50;
 
 /**
- * How often the loop is sampled. With a timer that fires so soon, each poll of the loop makes the kernel set its clock anew, which takes 4 µs.
- * Most answers come before that.
+ * How often the loop is sampled then. A timer that fires so soon makes each poll of the loop 4 µs dearer, because the kernel sets its clock anew.
+ * Most answers come before the loop is sampled.
  */
 const sampleMs = 2;
 
