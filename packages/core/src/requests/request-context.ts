@@ -33,6 +33,18 @@ interface Answer<Req> {
 const newest: unique symbol = Symbol("floodgate.context");
 const noRules: RequestContext["rules"] = [];
 
+interface Holder {
+  [newest]?: RequestContext;
+}
+
+/**
+ * The object whose property the context is: the request, or its stream state in Node. Express changes the prototype of requests, and a new
+ * property of such a request costs more than the decision.
+ */
+function holderOf(request: object): Holder {
+  return ((request as { readonly _readableState?: object })._readableState ?? request) as Holder;
+}
+
 /** The value was not read yet. Undefined would mean that the request has none. */
 const unread: unique symbol = Symbol("unread");
 
@@ -68,8 +80,8 @@ export class RequestContext<Req = unknown> {
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
     const { reader } = settings;
-    const identity = (reader.identity === undefined ? request : reader.identity(request)) as { [newest]?: RequestContext };
-    const previous = identity[newest];
+    const holder = holderOf(reader.identity === undefined ? (request as object) : reader.identity(request));
+    const previous = holder[newest];
     let previousHere = previous;
     while (previousHere !== undefined && previousHere.by !== by) previousHere = previousHere.previous;
     this.request = request;
@@ -88,7 +100,7 @@ export class RequestContext<Req = unknown> {
     this.readPath = undefined;
     this.readMethod = undefined;
     this.answers = undefined;
-    identity[newest] = this as RequestContext<unknown>;
+    holder[newest] = this as RequestContext<unknown>;
   }
 
   /** The method in upper case. Over HTTP/2 it may arrive in lower case, and routers accept that. */
@@ -300,7 +312,7 @@ export function noRoute(): never {
 
 /** The decision that a request got last under this `decisionName`; undefined if no limit applied. */
 export function decisionOf(request: object, decisionName = "rateLimit"): Decision | undefined {
-  let context = (request as { readonly [newest]?: RequestContext })[newest];
+  let context = holderOf(request)[newest];
   while (context !== undefined && (context.decision === undefined || context.by.decisionName !== decisionName)) context = context.previous;
   return context?.decision;
 }
