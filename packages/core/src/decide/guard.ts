@@ -4,7 +4,7 @@ import type { Policy } from "../algorithms/registry.js";
 import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
 import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "./decision.js";
-import { type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
+import { type Answer, type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
 
 /**
  * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key. It combines the decisions of
@@ -34,66 +34,83 @@ export interface OwnGuard<M extends Mode = Mode> extends Guard<M> {
   close(): void;
 }
 
+/** The calls of a store that are no decisions. Every guard makes them in the same way. */
+export abstract class BaseGuard<M extends Mode> {
+  readonly mode: M;
+  readonly scope: object;
+  readonly dataId: string | undefined;
+  readonly timeoutMs: number;
+  protected readonly store: Store<M>;
+
+  constructor(store: Store<M>, timeoutMs: number) {
+    this.mode = store.mode;
+    this.scope = scopeOf(store);
+    this.dataId = store.dataId;
+    this.timeoutMs = timeoutMs;
+    this.store = store;
+  }
+
+  /** Bounds an answer of the store by the timeout, if the store keeps no deadlines. */
+  protected abstract inTime<A>(answer: A): A;
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
+    return this.inTime(this.store.settle(limit, key, charge, cost, this.timeoutMs));
+  }
+
+  renew(limit: Limit, key: string, charge: Charge): Decided<Decision | undefined, M> {
+    return this.inTime(renewingStore(this.store).renew(limit, key, charge, this.timeoutMs));
+  }
+
+  reset(limit: Limit, key: string): Answer<void, M> {
+    return this.inTime(this.store.reset(limit, key, this.timeoutMs));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Answer<Blocked, M> {
+    return this.inTime(this.store.block(name, key, forMs, kind, this.timeoutMs));
+  }
+
+  unblock(name: string, key: string): Answer<void, M> {
+    return this.inTime(this.store.unblock(name, key, this.timeoutMs));
+  }
+
+  keyState(limit: Limit, key: string): Answer<Inspection, M> {
+    return this.inTime(this.store.keyState(limit, key, this.timeoutMs));
+  }
+}
+
 /**
  * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.
  */
-export class DirectGuard implements OwnGuard<"sync"> {
-  readonly mode = "sync";
-  readonly scope: object;
-  readonly dataId: string | undefined;
+export class DirectGuard extends BaseGuard<"sync"> implements OwnGuard<"sync"> {
   readonly fallback = undefined;
-  readonly timeoutMs = 0;
-  readonly #store: Store<"sync">;
 
   constructor(store: Store<"sync">) {
-    this.scope = scopeOf(store);
-    this.dataId = store.dataId;
-    this.#store = store;
+    super(store, 0);
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
-    const made = this.#store.consume(limit, key, cost);
+    const made = this.store.consume(limit, key, cost);
     return made.allowed ? charged(made, limit, key, this) : asOwn(made);
   }
 
   decide(checks: readonly Check[]): CombinedDecision {
     const { limit, key, cost, shadow, dryRun } = checks[0] as Check;
-    if (checks.length > 1 || dryRun === true) return combine(checks, this.#store.consumeAll(checks), this);
-    const made = this.#store.consume(limit, key, cost);
+    if (checks.length > 1 || dryRun === true) return combine(checks, this.store.consumeAll(checks), this);
+    const made = this.store.consume(limit, key, cost);
     const decision = made.allowed ? charged(made, limit, key, this) : asOwn(made);
     return { allowed: made.allowed || shadow === true, decision, all: [decision] };
   }
 
   peek(limit: Limit, key: string): Decision {
-    return asOwn(this.#store.peek(limit, key));
-  }
-
-  settle(limit: Limit, key: string, charge: Charge, cost: number): number {
-    return this.#store.settle(limit, key, charge, cost);
+    return asOwn(this.store.peek(limit, key));
   }
 
   charge(limit: Limit, key: string, cost: number): number {
-    return this.#store.settle(limit, key, nothingReserved, cost);
+    return this.store.settle(limit, key, nothingReserved, cost);
   }
 
-  renew(limit: Limit, key: string, charge: Charge): Decision | undefined {
-    return renewingStore(this.#store).renew(limit, key, charge);
-  }
-
-  reset(limit: Limit, key: string): void {
-    this.#store.reset(limit, key);
-  }
-
-  block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
-    return this.#store.block(name, key, forMs, kind);
-  }
-
-  unblock(name: string, key: string): void {
-    this.#store.unblock(name, key);
-  }
-
-  keyState(limit: Limit, key: string): Inspection {
-    return this.#store.keyState(limit, key);
+  protected inTime<A>(answer: A): A {
+    return answer;
   }
 
   listen(): void {}

@@ -1,20 +1,8 @@
-import type { BlockKind, Charge } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import { nothingReserved } from "../decide/charge.js";
 import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "../decide/decision.js";
-import { DirectGuard, type OwnGuard } from "../decide/guard.js";
-import {
-  type Answer,
-  type Blocked,
-  checkStore,
-  type Decided,
-  type Inspection,
-  isRedisClient,
-  type Mode,
-  renewingStore,
-  type Store,
-  scopeOf,
-} from "../decide/store.js";
+import { BaseGuard, DirectGuard, type OwnGuard } from "../decide/guard.js";
+import { type Answer, checkStore, type Decided, isRedisClient, type Mode, type Store, scopeOf } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, listenerOf } from "../events/listeners.js";
 import { atPath, FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
@@ -58,13 +46,8 @@ export const failureOptionNames: readonly string[] = ["timeoutMs", "onStoreError
  * `timeoutMs`, the fallback decides. Refunds, settlements, resets and inspections are not decisions: they ignore the breaker, and fail if
  * the store fails.
  */
-export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
-  readonly mode: M;
-  readonly scope: object;
-  readonly dataId: string | undefined;
+export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard<M>, FallbackUser {
   readonly fallback: LocalFallback | undefined;
-  readonly #store: Store<M>;
-  readonly timeoutMs: number;
   readonly #breakers: Breakers;
   readonly #fallbackDecider: FallbackDecider;
   readonly #onEvent: EventListener | undefined;
@@ -75,11 +58,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     breakers: Breakers,
     options: { timeoutMs: number; fallbackDecider: FallbackDecider; onEvent: EventListener | undefined },
   ) {
-    this.mode = store.mode;
-    this.scope = scopeOf(store);
-    this.dataId = store.dataId;
-    this.#store = store;
-    this.timeoutMs = options.timeoutMs;
+    super(store, options.timeoutMs);
     this.#breakers = breakers;
     this.#fallbackDecider = options.fallbackDecider;
     this.fallback = options.fallbackDecider instanceof LocalFallback ? options.fallbackDecider : undefined;
@@ -94,7 +73,7 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     this.#leave?.();
     // What is not given back ends by itself, so a failure needs no handling.
     runInBackground(
-      () => this.#store.releaseLeases?.(),
+      () => this.store.releaseLeases?.(),
       () => undefined,
     );
   }
@@ -117,17 +96,9 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     return this.#call(peeking, { limit, key, cost: 1 }) as Decided<Decision, M>;
   }
 
-  settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
-    return this.#inTime(this.#store.settle(limit, key, charge, cost, this.timeoutMs));
-  }
-
   /** Asks the store as a decision does: with the breaker, after a hand-over, and with the fallback if it fails. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M> {
     return this.#call(charging, { limit, key, cost }) as Decided<number, M>;
-  }
-
-  renew(limit: Limit, key: string, charge: Charge): Decided<Decision | undefined, M> {
-    return this.#inTime(renewingStore(this.#store).renew(limit, key, charge, this.timeoutMs));
   }
 
   settleInTime(settle: (store: DeadlineStore) => Promised<number>): Answer<number, M> {
@@ -136,21 +107,9 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     return (this.mode === "sync" ? settled() : new Promise((resolve) => resolve(settled()))) as Answer<number, M>;
   }
 
-  reset(limit: Limit, key: string): Answer<void, M> {
+  override reset(limit: Limit, key: string): Answer<void, M> {
     this.#fallbackDecider.reset(limit, key);
-    return this.#inTime(this.#store.reset(limit, key, this.timeoutMs));
-  }
-
-  block(name: string, key: string, forMs: number, kind: BlockKind): Answer<Blocked, M> {
-    return this.#inTime(this.#store.block(name, key, forMs, kind, this.timeoutMs));
-  }
-
-  unblock(name: string, key: string): Answer<void, M> {
-    return this.#inTime(this.#store.unblock(name, key, this.timeoutMs));
-  }
-
-  keyState(limit: Limit, key: string): Answer<Inspection, M> {
-    return this.#inTime(this.#store.keyState(limit, key, this.timeoutMs));
+    return super.reset(limit, key);
   }
 
   /** Makes a call if the breaker admits it. If the store fails, the fallback answers. */
@@ -179,36 +138,36 @@ export class StoreGuard<M extends Mode> implements OwnGuard<M>, FallbackUser {
     try {
       answer = this.#fallbackDecider.hasUnreported
         ? this.#askAfterHandOver(call, of)
-        : this.#inTime(call.ask(this.#store, of, this.timeoutMs), this.timeoutMs);
+        : this.inTime(call.ask(this.store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
       return failed(error);
     }
-    return isPromise(answer) ? answer.then(finished, failed) : finished(answer, this.#store.answersFromCache === true);
+    return isPromise(answer) ? answer.then(finished, failed) : finished(answer, this.store.answersFromCache === true);
   }
 
   /** Reports the usage of these keys first. Both calls have one timeout. */
   #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Made> {
     const deadlineMs = unblockedMs() + this.timeoutMs;
     const handOver = this.#fallbackDecider.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
-    return andThen<void, Made>(this.#bounded(handOver), () => this.#until(deadlineMs, (leftMs) => call.ask(this.#store, of, leftMs)));
+    return andThen<void, Made>(this.#bounded(handOver), () => this.#until(deadlineMs, (leftMs) => call.ask(this.store, of, leftMs)));
   }
 
   /** The store, with one deadline for all calls. */
   #withDeadline(deadlineMs: number): DeadlineStore {
     return {
-      consume: (limit, key, cost) => this.#until(deadlineMs, (leftMs) => this.#store.consume(limit, key, cost, leftMs)),
-      settle: (limit, key, charge, cost) => this.#until(deadlineMs, (leftMs) => this.#store.settle(limit, key, charge, cost, leftMs)),
+      consume: (limit, key, cost) => this.#until(deadlineMs, (leftMs) => this.store.consume(limit, key, cost, leftMs)),
+      settle: (limit, key, charge, cost) => this.#until(deadlineMs, (leftMs) => this.store.settle(limit, key, charge, cost, leftMs)),
     };
   }
 
   #until<A>(deadlineMs: number, ask: (leftMs: number) => A): A {
     const leftMs = msUntil(deadlineMs);
-    return this.#inTime(ask(leftMs), leftMs);
+    return this.inTime(ask(leftMs), leftMs);
   }
 
   /** Bounds the answer of a store that keeps no deadlines. */
-  #inTime<A>(answer: A, timeoutMs = this.timeoutMs): A {
-    return this.#store.keepsDeadlines === true ? answer : (this.#bounded(answer, timeoutMs) as A);
+  protected inTime<A>(answer: A, timeoutMs: number = this.timeoutMs): A {
+    return this.store.keepsDeadlines === true ? answer : (this.#bounded(answer, timeoutMs) as A);
   }
 
   /** Bounds an answer, such as a shared hand-over, by our timeout. */
