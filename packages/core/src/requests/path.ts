@@ -1,5 +1,7 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: two stand for encoded separators, and servers treat the others differently
 
+import { utf8 } from "../support/runtime.js";
+
 /** Stands for any number of unknown segments. In a rule's path, the `*`. */
 export const anySegments: unique symbol = Symbol("*");
 
@@ -240,11 +242,9 @@ export function folded(segment: string): string {
   return decoded(segment).toLowerCase();
 }
 
-/** Globals of every runtime. */
-declare const TextEncoder: new () => { encode(text: string): Uint8Array };
+/** A global of every runtime. */
 declare const TextDecoder: new (encoding: "utf-8", options: { ignoreBOM: true }) => { decode(bytes: Uint8Array): string };
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Decodes percent-encoding. Bytes that are not UTF-8 become U+FFFD; a `%` that encodes nothing stays. */
@@ -253,7 +253,7 @@ export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return ofBytes(encoder.encode(text));
+    return ofBytes(utf8(text));
   }
 }
 

@@ -1,6 +1,6 @@
-import { type NodeCrypto, nodeCrypto } from "./runtime.js";
+import { type NodeCrypto, nodeCrypto, utf8 } from "./runtime.js";
 
-/** Hashes strings as UTF-8, to hexadecimal digits. Different lone surrogates have different hashes: see `utf8`. */
+/** Hashes strings as UTF-8, to hexadecimal digits. Different lone surrogates have different hashes: see `bytesOf`. */
 export interface Hashes {
   sha256(text: string): string;
   hmacSha256(secret: string, text: string): string;
@@ -8,8 +8,8 @@ export interface Hashes {
 
 /** For runtimes without `node:crypto`. */
 export const ownHashes: Hashes = {
-  sha256: (text) => hex(sha256Bytes(utf8(text))),
-  hmacSha256: (secret, text) => hex(hmacSha256Bytes(utf8(secret), utf8(text))),
+  sha256: (text) => hex(sha256Bytes(bytesOf(text))),
+  hmacSha256: (secret, text) => hex(hmacSha256Bytes(bytesOf(secret), bytesOf(text))),
 };
 
 /** Much faster, with the same digests. */
@@ -17,15 +17,15 @@ export function nodeHashes({ hash, createHash, createHmac }: NodeCrypto): Hashes
   return {
     sha256:
       hash === undefined
-        ? (text) => createHash("sha256").update(bytesOf(text)).digest("hex")
-        : (text) => hash("sha256", bytesOf(text), "hex"),
-    hmacSha256: (secret, text) => createHmac("sha256", bytesOf(secret)).update(bytesOf(text)).digest("hex"),
+        ? (text) => createHash("sha256").update(encodable(text)).digest("hex")
+        : (text) => hash("sha256", encodable(text), "hex"),
+    hmacSha256: (secret, text) => createHmac("sha256", encodable(secret)).update(encodable(text)).digest("hex"),
   };
 }
 
 /** `node:crypto` encodes strings itself, but turns all lone surrogates into U+FFFD. */
-function bytesOf(text: string): string | Uint8Array {
-  return loneSurrogate.test(text) ? utf8(text) : text;
+function encodable(text: string): string | Uint8Array {
+  return loneSurrogate.test(text) ? bytesOf(text) : text;
 }
 
 const loneSurrogate = /\p{Surrogate}/u;
@@ -44,23 +44,15 @@ export const hmacSha256: Hashes["hmacSha256"] = hashes.hmacSha256;
 
 const blockBytes = 64;
 
-/** UTF-8, but lone surrogates become three bytes (as in WTF-8), so that different strings have different bytes. */
-export function utf8(text: string): Uint8Array {
-  const bytes: number[] = [];
-  for (const character of text) {
-    const code = character.codePointAt(0) as number;
-    if (code < 0x80) {
-      bytes.push(code);
-      continue;
-    }
-    const following = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    bytes.push(((0xff00 >> (following + 1)) & 0xff) | (code >> (6 * following)));
-    for (let i = following - 1; i >= 0; i--) bytes.push(0x80 | ((code >> (6 * i)) & 0x3f));
-  }
-  return Uint8Array.from(bytes);
+/** UTF-8, which cannot encode lone surrogates: a text that has some becomes JSON, and its first byte is one that UTF-8 never has. */
+function bytesOf(text: string): Uint8Array {
+  if (!loneSurrogate.test(text)) return utf8(text);
+  const bytes = utf8(JSON.stringify(text));
+  bytes[0] = 0xff;
+  return bytes;
 }
 
-export function hex(bytes: Uint8Array): string {
+function hex(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += (byte < 16 ? "0" : "") + byte.toString(16);
   return text;

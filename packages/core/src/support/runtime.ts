@@ -2,6 +2,7 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
+declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
 /** What some runtimes have, and others not. */
 interface Globals {
@@ -33,6 +34,13 @@ export function startTimer(run: () => void, ms: number): unknown {
 
 export function stopTimer(timer: unknown): void {
   clearTimeout(timer);
+}
+
+const encoder = new TextEncoder();
+
+/** Encodes a text as UTF-8. Lone surrogates become U+FFFD. */
+export function utf8(text: string): Uint8Array {
+  return encoder.encode(text);
 }
 
 /** The part of `node:crypto` that core uses. */
