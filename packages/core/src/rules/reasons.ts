@@ -1,4 +1,4 @@
-import { describePolicy } from "../algorithms/describe.js";
+import { describePolicy } from "../algorithms/descriptions.js";
 import { blockOf } from "../decide/blocks.js";
 import type { Decision } from "../decide/decision.js";
 import { formatDuration } from "../support/duration.js";
