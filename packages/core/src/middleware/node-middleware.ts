@@ -121,7 +121,7 @@ export function canReject(response: NodeResponse & { readonly headersSent: boole
   if (wasBegun && !response.writableEnded) {
     warnOnce(
       "FLOODGATE_HEADERS_SENT",
-      "A request was rejected after an earlier middleware had sent headers, so it cannot get a 429, and its connection was cut. Mount the limit before that middleware.",
+      "A request was rejected after an earlier middleware had sent headers, so its connection was cut. Mount the limit before that middleware.",
     );
     if (response.stream !== undefined) response.stream.close(cancelled);
     else if (hasNoConnection(response)) response.end?.("");
@@ -133,16 +133,34 @@ export function canReject(response: NodeResponse & { readonly headersSent: boole
 /** CANCEL of HTTP/2. With other codes, Node reports an error to the app. */
 const cancelled = 8;
 
-/** Makes sure that a rejected request is answered, whatever `onLimited` did. Without a parameter for the response, it only observes. */
+/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
+const answerMs = 5000;
+
+/**
+ * Sends the usual answer of a rejected request, unless `onLimited`, which has returned, answers it within five seconds. Without a parameter for
+ * the response, it only observes.
+ */
 export function ensureAnswer(
   response: NodeResponse & { readonly headersSent: boolean },
   onLimited: { readonly length: number } | undefined,
   waiting: HeldRequests,
   send: () => unknown,
 ): void {
-  if (response.headersSent || response.writableEnded) return;
-  if (onLimited === undefined || onLimited.length < 2) send();
-  else waiting.answerInTime(response, send);
+  const isAnswered = (): boolean => response.headersSent || response.writableEnded;
+  if (isAnswered()) return;
+  if (onLimited === undefined || onLimited.length < 2) {
+    send();
+    return;
+  }
+  const answerNow = (): void => {
+    if (isAnswered()) return;
+    warnOnce(
+      "FLOODGATE_UNANSWERED",
+      `\`onLimited\` has not answered ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.end("Slow down"), or return a promise if it takes longer. To log only, use \`onEvent\`.`,
+    );
+    send();
+  };
+  whenEnded(response, waiting.hold(answerMs, answerNow));
 }
 
 /** Decides a request of Node, and applies what was decided, unless it is too late to reject it. Errors go to `next`. */

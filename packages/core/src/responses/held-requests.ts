@@ -1,12 +1,7 @@
 import { stopTimer } from "../support/runtime.js";
-import { warnOnce } from "../support/warn.js";
-import { type NodeResponse, whenEnded } from "./response-end.js";
 
 /** A global of every runtime. */
 declare const setTimeout: (run: () => void, ms: number) => unknown;
-
-/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
-const answerMs = 5000;
 
 /** Requests that are held until their turn. */
 export class HeldRequests {
@@ -34,19 +29,6 @@ export class HeldRequests {
     const timer = setTimeout(letGo, delayMs);
     this.#held.add(letGo);
     return cancel;
-  }
-
-  /** Sends the usual answer of a rejected request, unless `onLimited`, which has returned, answers it within five seconds. */
-  answerInTime(response: NodeResponse & { readonly headersSent: boolean }, send: () => unknown): void {
-    const answerNow = (): void => {
-      if (response.headersSent || response.writableEnded) return;
-      warnOnce(
-        "FLOODGATE_UNANSWERED",
-        `\`onLimited\` has not answered ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.end("Slow down"), or return a promise if it takes longer. To log only, use \`onEvent\`.`,
-      );
-      send();
-    };
-    whenEnded(response, this.hold(answerMs, answerNow));
   }
 
   /** Releases all held requests at once. */
