@@ -14,7 +14,7 @@ import { checkOptions } from "../support/options.js";
 import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { checkConsumedKey, type Key, type LimiterKey } from "./key.js";
 import type { ChargeUse, Receipts } from "./receipt.js";
-import { checkCharge, checkCost, checkRealCost, emitChange, recordUsage, settleCharge, settleDecision } from "./settle.js";
+import { checkCharge, checkCost, emitChange, recordUsage, settleCharge, settleDecision } from "./settle.js";
 import { keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
@@ -240,7 +240,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M> {
-    return this.#settle(this.keyText(key), charged, checkRealCost(cost));
+    return this.#settle(this.keyText(key), charged, checkCost(cost, 0));
   }
 
   /** @param cost undefined for a refund. */
@@ -261,7 +261,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
         `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
       );
     }
-    return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
+    return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkCost(cost, 0)));
   }
 
   useReceipt<T>(key: string, receipt: string, use: ChargeUse<Promised<T>>): Promised<T> {

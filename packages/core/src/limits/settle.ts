@@ -121,19 +121,12 @@ function foreign(name: string, problem: string, advice: string): FloodgateError 
   );
 }
 
-/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */
-export function checkCost(cost: unknown): number {
-  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_COST",
-    `A cost must be ${wholeOf(1, cost)}, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
-  );
-}
-
-export function checkRealCost(cost: unknown): number {
-  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_COST",
-    `A real cost must be ${wholeOf(0, cost)}, but was ${shown(cost)}. Write 1200, for example; Math.ceil rounds up.`,
-  );
+/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least `least`: 1 for a request, 0 for its real cost. */
+export function checkCost(cost: unknown, least: 0 | 1 = 1): number {
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= least) return cost;
+  const [what, write] =
+    least === 1
+      ? ["cost", "Write { cost: 1 }. To read without taking units, use peek."]
+      : ["real cost", "Write 1200, for example; Math.ceil rounds up."];
+  throw new FloodgateError("FLOODGATE_INVALID_COST", `A ${what} must be ${wholeOf(least, cost)}, but was ${shown(cost)}. ${write}`);
 }

@@ -2,7 +2,7 @@ import { hasSlots } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import { activeListener } from "../events/listeners.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { checkRealCost, emitChange, settleDecision } from "../limits/settle.js";
+import { checkCost, emitChange, settleDecision } from "../limits/settle.js";
 import { keepSlot } from "../limits/slots.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundWhen } from "../rules/cost.js";
@@ -78,7 +78,7 @@ function change<Req>(
   const settleReal = (answer: unknown): unknown => {
     // Units that are held would come back.
     if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
-    return settle(answer === undefined ? decision.cost : checkRealCost(answer));
+    return settle(answer === undefined ? decision.cost : checkCost(answer, 0));
   };
   return runInBackground(
     () => (realCost === undefined ? settle(undefined) : andThen<unknown, unknown>(realCost(), settleReal)),
