@@ -1,17 +1,22 @@
 import { FloodgateError } from "../support/errors.js";
+import type { Promised } from "../support/promises.js";
 
 /** The states of many keys in one array. Each cell is a whole number below 2^53. */
 export type Cells = Float64Array;
 
-/** A named policy with its algorithm, as stores receive it. Made once, compared by identity. */
-export interface Limit<P> {
+/** What an algorithm decides by. */
+export interface NamedPolicy<P> {
   readonly name: string;
   readonly policy: P;
+  /** How long a request holds its units, in milliseconds, if the policy holds units; 0: it charges them at once. Default: the policy's time. */
+  readonly holdMs?: number | undefined;
+}
+
+/** A named policy with its algorithm, as stores receive it. Made once, compared by identity. */
+export interface Limit<P> extends NamedPolicy<P> {
   readonly algorithm: Algorithm<P>;
   /** Whether a store may lease units of its keys ahead of requests. Default: as the store is set up. */
   readonly lease?: boolean | undefined;
-  /** How long a request holds its units, in milliseconds, if the policy holds units; 0: it charges them at once. Default: the policy's time. */
-  readonly holdMs?: number | undefined;
 }
 
 /** Why a key is turned away whatever its limit says: `limiter.block`, or a rule's `ban`. */
@@ -86,18 +91,18 @@ export interface ReceiptMark {
   readonly untilMs: number;
 }
 
-/** Undefined if the receipt of the charge was redeemed or has expired. */
-type Renewed<P> = DecisionUnder<P> | undefined;
-
 /** Settles a charge: what called the store, or a fallback that counted in its place. */
 export interface Settler<P> {
   /** Identity of the store's data. */
   readonly scope: object;
   /** Identity of the data that holds the charge, for other processes. Undefined if only this process has it. */
   readonly dataId: string | undefined;
-  settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
-  /** Renews the slots of a charge. Undefined if nobody can: then they come back by themselves. */
-  renew?(limit: Limit<P>, key: string, charge: Charge): Renewed<P> | PromiseLike<Renewed<P>>;
+  settle(limit: Limit<P>, key: string, charge: Charge, cost: number): Promised<number>;
+  /**
+   * Renews the slots of a charge. Undefined if nobody can: then they come back by themselves.
+   * @returns undefined if the receipt of the charge was redeemed or has expired.
+   */
+  renew?(limit: Limit<P>, key: string, charge: Charge): Promised<DecisionUnder<P> | undefined>;
 }
 
 /** The start of the window before the one that holds a time, the start and the end of that one, and the end of the next. */
@@ -141,14 +146,7 @@ export interface Algorithm<P> {
    * Decides a request of `cost` units at `nowMs`, in milliseconds since the epoch. With `commit` it charges an allowed request, and logs a
    * rejected one if the policy counts those. Without `commit` it writes nothing.
    */
-  decide<Q extends P>(
-    limit: Pick<Limit<Q>, "name" | "policy" | "holdMs">,
-    cells: Cells,
-    at: number,
-    nowMs: number,
-    cost: number,
-    commit: boolean,
-  ): DecisionUnder<Q>;
+  decide<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): DecisionUnder<Q>;
 
   /**
    * Changes a charge of `reserved` units, made at `chargedAtMs`, to its real `cost` of at least 0.
@@ -172,14 +170,7 @@ export interface Algorithm<P> {
    * For slots: holds the units of a charge anew, from `nowMs` on, whatever the limit is by now. Units that came back meanwhile are taken
    * again if there is room: then this is a decision as any other.
    */
-  renew?<Q extends P>(
-    limit: Pick<Limit<Q>, "name" | "policy" | "holdMs">,
-    cells: Cells,
-    at: number,
-    nowMs: number,
-    chargedAtMs: number,
-    cost: number,
-  ): DecisionUnder<Q>;
+  renew?<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, chargedAtMs: number, cost: number): DecisionUnder<Q>;
 
   /**
    * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers

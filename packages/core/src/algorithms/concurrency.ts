@@ -7,7 +7,7 @@ import {
   type Cells,
   type DecisionUnder,
   emptyView,
-  type Limit,
+  type NamedPolicy,
   type PolicyBase,
   register,
 } from "./algorithm.js";
@@ -57,11 +57,9 @@ export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   return Object.freeze({ algorithm: where, limit, holdMs, quota: limit, spanMs: holdMs, stateKind: `${where} ${holdMs}` });
 }
 
-type Under<Q> = Pick<Limit<Q>, "name" | "policy">;
-
 /** Decides a request. @param owns whether it had its units until now: then it gets them again, even above the limit. */
 function take<Q extends ConcurrencyPolicy>(
-  limit: Under<Q>,
+  limit: NamedPolicy<Q>,
   cells: Cells,
   at: number,
   nowMs: number,

@@ -1,12 +1,10 @@
-import type { Charge, DecisionUnder, KeyBlock, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
+import type { Charge, DecisionUnder, KeyBlock, Limit, NamedPolicy, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
 
 /** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
 export type Finding = Pick<
   DecisionUnder<unknown>,
   "allowed" | "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "atMs" | "heldUntilMs"
 >;
-
-type Named<P> = Pick<Limit<P>, "name" | "policy">;
 
 /** `undefined` while the charge can be settled. With `fault` the store failed, and may or may not have settled it. */
 type Fate = undefined | "settled" | { readonly fault: unknown };
@@ -145,7 +143,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
 
   /** @param limit the largest cost that could ever pass. */
   constructor(
-    named: Named<P>,
+    named: NamedPolicy<P>,
     cost: number,
     { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs }: Finding,
     limit: number = named.policy.quota,
@@ -169,7 +167,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
 }
 
 /** For stores: makes a decision under a limit. It has no charge yet. */
-export function decision<P extends PolicyBase>(limit: Named<P>, cost: number, finding: Finding): DecisionUnder<P> {
+export function decision<P extends PolicyBase>(limit: NamedPolicy<P>, cost: number, finding: Finding): DecisionUnder<P> {
   return new MadeDecision(limit, cost, finding);
 }
 

@@ -8,7 +8,7 @@ import {
   checkExact,
   type DecisionUnder,
   emptyView,
-  type Limit,
+  type NamedPolicy,
   type PolicyBase,
   register,
   type WindowView,
@@ -63,7 +63,7 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
   const strict = options.strict === undefined ? false : flag(where, "strict", options.strict);
   if (strict && buckets < 2) {
     throw invalidOption(
-      `${where}: \`strict\` needs \`buckets\` of at least 2, but there is 1, with which a steady client would get half the limit. Write buckets: ${evenBuckets(windowMs)}, or leave \`strict\` out.`,
+      `${where}: \`strict\` needs \`buckets\` of at least 2, but there is 1. Write buckets: ${evenBuckets(windowMs)}, or leave \`strict\` out.`,
     );
   }
   const bucketMs = windowMs / buckets;
@@ -245,7 +245,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
 
 /** Decides on a state with one bucket, a count without debt in the current sub-window, and no count in the one before. */
 function decideRunning<P extends SlidingWindowCounterPolicy>(
-  limit: Pick<Limit<P>, "name" | "policy">,
+  limit: NamedPolicy<P>,
   cells: Cells,
   counts: number,
   nowMs: number,

@@ -1,7 +1,6 @@
 import type { BlockKind, Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
 import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "./decision.js";
 import { type Answer, type Blocked, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
@@ -21,7 +20,6 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   readonly fallback: { readonly scope: object } | undefined;
   /** Decides a request under its limits in one atomic step: all that allow are charged, or none is. A single one is decided as by `consume`. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
-  settle(limit: Limit, key: string, charge: Charge, cost: number): Promised<number>;
   /** Records usage that has happened: see `Limiter.charge`. */
   charge(limit: Limit, key: string, cost: number): Decided<number, M>;
 }
