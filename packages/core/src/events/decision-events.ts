@@ -108,7 +108,7 @@ export function emitRequest(
   listener(event);
 }
 
-export function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {
+function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {
   const charged = hasCharge(decision) ? decision.cost : 0;
   return { type: eventType(decision, shadow), name: decision.name, key, decision, shadow, charged, storeMs };
 }
@@ -123,7 +123,7 @@ function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {
 const passing: readonly unknown[] = ["failed-open", "fallback-allowed", "delayed", "allowed", "exempt", "skipped", "uncounted"];
 
 /** Lower for a result that outweighs others of the same request; below 0 for a rejection. */
-export function rankOf(result: RequestResult): number {
+function rankOf(result: RequestResult): number {
   return passing.indexOf(result);
 }
 

@@ -248,7 +248,7 @@ declare const TextDecoder: new (encoding: "utf-8", options: { ignoreBOM: true })
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Decodes percent-encoding. Bytes that are not UTF-8 become U+FFFD; a `%` that encodes nothing stays. */
-export function decoded(text: string): string {
+function decoded(text: string): string {
   if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
@@ -258,12 +258,12 @@ export function decoded(text: string): string {
 }
 
 /** The same, for a text whose characters stand for one byte each. */
-export function decodedBytes(text: string): string {
+function decodedBytes(text: string): string {
   return ofBytes(Uint8Array.from(text, (character) => character.charCodeAt(0)));
 }
 
 /** Puts a control character in place of each encoded slash (1) and backslash (2), so that decoding keeps them apart from others. */
-export function withMarks(path: string): string {
+function withMarks(path: string): string {
   if (!path.includes("%")) return path;
   return path.replace(/%2f/gi, "\x01").replace(/%5c/gi, "\x02");
 }

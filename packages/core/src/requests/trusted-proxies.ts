@@ -3,7 +3,7 @@ import { contains, formatIp, type IpAddress, type IpRange, isQuad, parseCidr, pa
 import { didYouMean } from "../support/options.js";
 
 /** A longer entry, including its spaces, is not an address. */
-export const maxEntry = 128;
+const maxEntry = 128;
 
 const tooLong = -2;
 
