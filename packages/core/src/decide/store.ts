@@ -153,10 +153,9 @@ const storeMethods = ["consume", "consumeAll", "peek", "settle", "reset", "block
 /** The store of a limit with slots. @throws FloodgateError if it cannot renew them. */
 export function renewingStore<M extends Mode>(store: Store<M>): Store<M> & Required<Pick<Store<M>, "renew">> {
   if (store.renew !== undefined) return store as Store<M> & Required<Pick<Store<M>, "renew">>;
-  throw invalidOption(
-    "`concurrency` needs a store that renews the slots of requests in flight, but the `store` has no method `renew`. Write store: memoryStore(), or redisStore(new Redis(...)).",
-    ["store"],
-  );
+  throw invalidOption("`concurrency` needs a `store` with the method `renew`. Write store: memoryStore(), or redisStore(new Redis(...)).", [
+    "store",
+  ]);
 }
 
 /** Whether it looks like a client of ioredis, redis (node-redis) or another Redis library. */

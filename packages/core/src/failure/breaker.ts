@@ -157,7 +157,7 @@ export class OutageReport {
     const fault = error === undefined ? "" : ` The last fault: ${reasonOf(error).why}`;
     warn(
       "FLOODGATE_STORE_DOWN",
-      `${store} failed several times, so it is only probed now, until it is back. Each limit applies its \`onStoreError\`; by default, requests pass uncounted. \`onEvent\` reports every fault.${fault}`,
+      `${store} failed several times, so it is only probed until it is back. Meanwhile \`onStoreError\` decides; by default, requests pass uncounted. \`onEvent\` reports every fault.${fault}`,
     );
   }
 }

@@ -173,7 +173,7 @@ function tupleText(key: readonly unknown[], depth: number): string {
 function invalidKey(key: unknown, depth?: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_KEY",
-    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but ${depth ? "one " : ""}was ${shown(key)}. Write String(value) if its text identifies the caller; return undefined if there is no key.`,
+    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but ${depth ? "one " : ""}was ${shown(key)}. Write String(value), or return undefined if there is no key.`,
   );
 }
 

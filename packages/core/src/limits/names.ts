@@ -62,7 +62,7 @@ function checkClaim({ where, scope, name, owner, at }: StoreClaim): void {
   if (known === undefined || known === owner) return;
   throw new FloodgateError(
     "FLOODGATE_NAME_TAKEN",
-    `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
+    `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
     { at: [...(at ?? []), "name"] },
   );
 }

@@ -132,6 +132,6 @@ function numberOf(text: string): number {
 function invalidReceipt(name: string): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_RECEIPT",
-    `${shown(name)} was given an invalid receipt: it was issued for another limit, key or store, was altered, or was signed with another secret. Pass the result of limiter.receipt(decision), with the key that was consumed.`,
+    `${shown(name)} was given an invalid receipt: one of another limit, key, store or secret, or an altered one. Pass the result of limiter.receipt(decision), with the key that was consumed.`,
   );
 }

@@ -165,7 +165,7 @@ class MadePerRequest {
     this.#suspects.clear();
     warn(
       "FLOODGATE_MADE_PER_REQUEST",
-      `rateLimit is called for each request (limit "${name}"), and each middleware counts alone, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,
+      `rateLimit is called for each request (limit "${name}"), so nothing is limited. Call it once, when the app is set up: app.use(rateLimit({ ... })).`,
     );
   }
 
@@ -202,6 +202,6 @@ export function lookAtProxy<Req>(
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${remoteAddress ?? "an unknown address"} has a forwarded address, but no proxy is trusted, so the connection's address counts. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, the client made it up: write clientIp: { trustedHops: 0 }.`,
+    `A request from ${remoteAddress ?? "an unknown address"} has a forwarded address, but no proxy is trusted. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, write clientIp: { trustedHops: 0 }.`,
   );
 }

@@ -123,7 +123,7 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): Resolver<Req> {
       if (!address.includes(",")) return address;
       throw new FloodgateError(
         "FLOODGATE_NO_CLIENT_IP",
-        `\`clientIp\` must answer one address, but answered the list ${shown(address)}, whose start anyone can forge. Write clientIp: { trustedHops: 1 }, which reads X-Forwarded-For from the right.`,
+        `\`clientIp\` must answer one address, but answered the list ${shown(address)}, whose start anyone can forge. Write clientIp: { trustedHops: 1 }.`,
       );
     }
     if (address === undefined || address === null) return undefined;

@@ -298,7 +298,7 @@ function checkPlan(plan: unknown): string | undefined {
 export function noClientIp(): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_NO_CLIENT_IP",
-    'The request has no client IP address to count by: a Unix socket has none, or a proxy sent an invalid one. A `Request` has none: with @floodgate/fetch, write limit.check(request, { ip }); in a test of Hono, app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } }). Else set the framework\'s proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.',
+    'The request has no client IP address: a Unix socket and a `Request` have none, or a proxy sent an invalid one. With @floodgate/fetch, write limit.check(request, { ip }); in a test of Hono, app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } }). Else set the framework\'s proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.',
   );
 }
 
@@ -306,7 +306,7 @@ export function noClientIp(): FloodgateError {
 export function noRoute(): never {
   throw new FloodgateError(
     "FLOODGATE_NO_ROUTE",
-    'The key "route" is the pattern that matched, which the framework knows only for a middleware on a route. Mount it there (app.get("/users/:id", rateLimit(...), handler)), or give the rule a match with a path.',
+    'The key "route" needs a middleware on a route. Write app.get("/users/:id", rateLimit(...), handler), or give the rule a match with a path.',
   );
 }
 

@@ -91,7 +91,7 @@ function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
 /** A rules file for Envoy, given to a middleware, limits nothing. Some such rules among others are right: an app and Envoy may share rules. */
 function warnOfDescriptors<Req>(name: string, { warn }: RuleContext<Req>): void {
   const message =
-    "No rule counts HTTP requests, so nothing is limited: all match descriptors of Envoy's rate limit service (`match.domain`, `match.descriptor`). Give them to floodgate serve --rls, or match method, path or header.";
+    "No rule counts HTTP requests, so nothing is limited: all match descriptors of Envoy's rate limit service. Give them to floodgate serve --rls, or match method, path or header.";
   warn("FLOODGATE_DESCRIPTORS_ONLY", message, name);
 }
 

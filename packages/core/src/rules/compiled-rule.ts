@@ -241,7 +241,7 @@ export class CompiledRule<Req> implements LimitDefinition {
         if (this.#byIp) throw noClientIp();
         throw new FloodgateError(
           "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}, so nothing would limit it. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
+          `${this.#where}: the request has no key for ${shown(this.name)}. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
         );
     }
   }
@@ -287,7 +287,7 @@ export class CompiledRule<Req> implements LimitDefinition {
     const parts = [this.options.key].flat().join(", ");
     throw new FloodgateError(
       "FLOODGATE_INVALID_KEY",
-      `The key of ${shown(this.name)} is a tuple of ${(kind as readonly unknown[]).length} parts, but another key was given, which counts nothing. Write all parts in the rule's order: [${parts}].`,
+      `The key of ${shown(this.name)} is a tuple of ${(kind as readonly unknown[]).length} parts, but another key was given. Write all parts in the rule's order: [${parts}].`,
     );
   }
 
@@ -296,7 +296,7 @@ export class CompiledRule<Req> implements LimitDefinition {
     if (this.fixed !== undefined) return this.fixed;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, so it is unknown here. Make a limiter for each policy with createLimiter. refund, settle and reset work.`,
+      `The policy of ${shown(this.name)} is a function of the request, so it is unknown here. Make a limiter for each policy with createLimiter.`,
     );
   }
 
@@ -329,12 +329,12 @@ export class CompiledRule<Req> implements LimitDefinition {
     if (known.length > 0) return known;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy and \`plans\`: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
+      `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy, and plans: { pro: { limit: 1000 } }.`,
     );
   }
 }
 
 /** Why a request passed that rules in shadow mode failed to count. */
 export function shadowFault(rules: string, error: unknown): string {
-  return `${rules} in shadow mode (mode: "shadow"), so a request passed that could not be counted. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
+  return `${rules} in shadow mode, so a request passed that could not be counted. With mode: "enforce" this would be an error: ${reasonOf(error).why}`;
 }

@@ -159,7 +159,7 @@ function checkKind(where: string, given: unknown, match: CompiledMatch | undefin
   if (match?.descriptor === undefined) {
     if (!name.startsWith(descriptorMark)) return;
     throw conflict(
-      `${where}: \`key\` is ${shown(given)}, which only descriptors of Envoy's rate limit service have, but the rule counts HTTP requests. Write match: { domain: "edge" } or match: { descriptor: { ... } }.`,
+      `${where}: \`key\` is ${shown(given)}, which only descriptors of Envoy's rate limit service have. Write match: { domain: "edge" } or match: { descriptor: { ... } }.`,
     );
   }
   if (name !== "route" && !name.startsWith(headerMark)) return;

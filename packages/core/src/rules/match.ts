@@ -114,7 +114,7 @@ function compilePath(where: string, path: unknown): PathPattern {
       if (sign === undefined) return folded(segment);
       const character = sign.startsWith(":") ? ":" : sign;
       throw invalidOption(
-        `${where}: in \`match.path\` a segment is text, a \`:name\` or a \`*\` alone, but ${shown(segment)} in ${shown(path)} has a ${shown(character)}, which routers read as a pattern. Write a whole segment as ":id", any number of them as "*", or several paths: path: ["/a", "/b"]. The character itself is written %${character.charCodeAt(0).toString(16).toUpperCase()}.`,
+        `${where}: in \`match.path\` a segment is text, \`:name\` or \`*\`, but ${shown(segment)} in ${shown(path)} has a ${shown(character)}. Write ":id" for a segment, "*" for any number of them, or several paths: path: ["/a", "/b"]. The character itself is written %${character.charCodeAt(0).toString(16).toUpperCase()}.`,
       );
     });
   return { text: path, segments };

@@ -59,7 +59,7 @@ describe("a policy that is a function of the request", () => {
     const reset = async () => app.limits[0]?.limiter.reset(self);
     await assert.rejects(reset, {
       code: "FLOODGATE_NO_POLICY",
-      message: /"plan" is a function of the request, .* Give the rule a policy and `plans`/,
+      message: /"plan" is a function of the request, .* Give the rule a policy, and plans/,
     });
     await app.get();
     await reset();

@@ -21,7 +21,7 @@ describe("on stores that share their counts, a name", () => {
 
   it("has one policy", () => {
     expect(() => createLimiter({ name: "api", policy: hundred, store: other as Store<"sync"> })).toThrow(
-      taken(/^createLimiter: the name "api" already stands for another policy on this store, .* Give this one another name/),
+      taken(/^createLimiter: the name "api" already stands for another policy on this store\. Give this one another name/),
     );
     expect(createLimiter({ name: "api", policy: hundred, store: counts }).policy).toBe(hundred);
   });

@@ -112,7 +112,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     for (const wrong of ["a", ["a"], ["a", "b", "c"]]) {
       for (const use of ["reset", "peek", "keyState"] as const) {
         expect(messageOf(() => limiter?.[use](wrong))).toContain(
-          `FLOODGATE_INVALID_KEY: The key of "default" is a tuple of 2 parts, but another key was given, which counts nothing. Write all parts in the rule's order: ${parts}.`,
+          `FLOODGATE_INVALID_KEY: The key of "default" is a tuple of 2 parts, but another key was given. Write all parts in the rule's order: ${parts}.`,
         );
       }
     }
