@@ -65,7 +65,7 @@ and not by
 
   it.each([
     [["GET /posts"], "posts   method: the rule matches POST"],
-    [["POST /login", "--header", "x-app: tv"], "login   header: the rule matches x-app: web or ios"],
+    [["POST /login", "--header", "x-app: tv"], "login   header: the rule matches requests with x-app: web or ios"],
     [["POST /posts"], "posts   no key (--key user=... or --ip ...): the app fails with FLOODGATE_NO_CLIENT_IP"],
     [["/"], "per-ip  no key (--ip ...): the app fails with FLOODGATE_NO_CLIENT_IP"],
     [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...): not counted (mode: shadow)"],

@@ -37,7 +37,7 @@ export { type DescriptorRules, descriptorRules } from "./rules/descriptor-rule.j
 // What is in use in this process, for metrics and dashboards
 export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
 export { slotsHeld } from "./limits/slots.js";
-export { type RuleWords, wordsOf } from "./rules/words.js";
+export { type RuleWords, wordsOf } from "./rules/reasons.js";
 export type { Refusal } from "./rules/rule.js";
 
 // Support

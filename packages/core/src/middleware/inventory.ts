@@ -6,8 +6,8 @@ import { openLimiters } from "../limits/create-limiter.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
 import type { Granted } from "../rules/plans.js";
+import { type RuleWords, wordsOf } from "../rules/reasons.js";
 import type { RuleSource } from "../rules/rule.js";
-import { type RuleWords, wordsOf } from "../rules/words.js";
 import { openMiddlewares } from "./rate-limit-setup.js";
 
 const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];

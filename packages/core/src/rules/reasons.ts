@@ -1,11 +1,12 @@
 import { describePolicy } from "../algorithms/descriptions.js";
 import { blockOf } from "../decide/blocks.js";
 import type { Decision } from "../decide/decision.js";
-import { formatDuration } from "../support/duration.js";
+import { type Duration, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import type { RuleCheck } from "./compiled-rule.js";
 import type { Explanation, Misfit } from "./explain.js";
-import type { PlainRule } from "./rule.js";
+import type { Match } from "./match.js";
+import type { PlainRule, Rule } from "./rule.js";
 
 /** What a rule says of a request now. `decision`: what a request of cost 1 would get. `unknown`: only a real request can tell. */
 export type Reason = { readonly rule: string; readonly shadow: boolean } & (
@@ -128,12 +129,12 @@ export function whyNot<Req>(
 }
 
 const misfits: Readonly<Record<Misfit, (rule: RuleTerms, hint: () => string) => string>> = {
-  method: ({ match }) => `method: the rule matches ${[match?.method].flat().join(", ")}`,
-  path: ({ match }) => `path: the rule matches ${[match?.path].flat().join(", ")}`,
+  method: ({ match }) => `method: the rule matches ${choiceWords(match?.method ?? "")}`,
+  path: ({ match }) => `path: the rule matches ${choiceWords(match?.path ?? "")}`,
   header: ({ match }) =>
-    `header: the rule matches ${Object.entries(match?.header ?? {})
-      .map(headerWords)
-      .join(", ")}`,
+    `header: the rule matches requests ${Object.entries(match?.header ?? {})
+      .map(entryWords)
+      .join(" ")}`,
   descriptor: () => "descriptor: the rule matches descriptors of Envoy's rate limit service",
   exempt: () => "exempt",
   free: () => "its cost is 0",
@@ -142,14 +143,49 @@ const misfits: Readonly<Record<Misfit, (rule: RuleTerms, hint: () => string) => 
   "no-key": ({ mode }, hint) => `no key (${hint()}): not counted (${mode === "shadow" ? "mode: shadow" : "onMissingKey: skip"})`,
 };
 
-function headerWords([name, value]: [string, string | readonly string[] | boolean]): string {
-  if (typeof value === "boolean") return value ? `any ${name}` : `no ${name}`;
-  return `${name}: ${[value].flat().join(" or ")}`;
-}
-
 function errorText(error: unknown, hint: (error: unknown) => string): string {
   const { code, message } = error as FloodgateError;
   const missing =
     error instanceof FloodgateError && ["FLOODGATE_MISSING_KEY", "FLOODGATE_NO_CLIENT_IP", "FLOODGATE_NO_ROUTE"].includes(code);
   return missing ? `no key (${hint(error)}): the app fails with ${code}` : message;
+}
+
+/** What a rule counts, in words for people. */
+export interface RuleWords {
+  /** The requests: `"POST /posts"`, `"all requests"`, `"a function"`. */
+  readonly match: string;
+  /** What it counts by: `"ip"`, `"ip, user"`, `"a function"`. */
+  readonly key: string;
+  /** The ban: `"1h after 5 rejections within 1m"`. Undefined without one. */
+  readonly ban: string | undefined;
+}
+
+/** Describes a rule whose options are checked. */
+export function wordsOf<Req>({ match, key = "ip", ban }: Rule<Req, string>): RuleWords {
+  return {
+    match: match === undefined ? "all requests" : typeof match === "function" ? "a function" : matchWords(match),
+    key: typeof key === "function" ? "a function" : [key].flat().join(", "),
+    ban: ban === undefined ? undefined : `${durationWords(ban.for)} after ${ban.after} rejections within ${durationWords(ban.within)}`,
+  };
+}
+
+function durationWords(duration: Duration): string {
+  return formatDuration(parseDuration(duration));
+}
+
+function matchWords({ method, path, header = {}, domain, descriptor = {} }: Match): string {
+  const target = [method, path].filter((part) => part !== undefined).map(choiceWords);
+  if (domain !== undefined) target.push(`descriptors in ${choiceWords(domain)}`);
+  const entries = Object.entries(descriptor).map(entryWords);
+  if (domain === undefined && entries.length > 0) target.push("descriptors");
+  return [...target, ...Object.entries(header).map(entryWords), ...entries].join(" ") || "all requests";
+}
+
+function choiceWords(choice: string | readonly string[]): string {
+  return [choice].flat().join(" or ");
+}
+
+function entryWords([name, value]: [string, string | readonly string[] | boolean]): string {
+  if (typeof value === "boolean") return value ? `with ${name}` : `without ${name}`;
+  return `with ${name}: ${choiceWords(value)}`;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { wordsOf } from "../../src/rules/words.js";
+import { wordsOf } from "../../src/rules/reasons.js";
 import type { PlainRule } from "../../src/rules.js";
 
 const base = { name: "api", limit: 10, window: "1m" } as const;
