@@ -35,14 +35,14 @@ export function whyNoLease(policy: Policy): string | undefined {
 }
 
 /** Checks the option `lease` of a limit. @throws FloodgateError if it is not a boolean, or is true for a policy whose units cannot be leased. */
-export function checkLease(where: string, lease: unknown, policies: readonly Policy[]): boolean | undefined {
-  if (lease === undefined || lease === false) return lease;
+export function checkLease(where: string, lease: unknown, limits: readonly Limit[]): void {
+  if (lease === undefined || lease === false) return;
   if (lease !== true) {
     const write = "lease: true. How long a lease lives is an option of the store: redisStore(redis, { lease: { lifeMs: 200 } })";
     throw wrongOption(where, "lease", "true or false", lease, write);
   }
-  const why = policies.map(whyNoLease).find((reason) => reason !== undefined);
-  if (why === undefined) return true;
+  const why = limits.map(({ policy }) => whyNoLease(policy)).find((reason) => reason !== undefined);
+  if (why === undefined) return;
   throw conflict(`${where}: \`lease: true\` takes units ahead of requests, but ${why}. Leave \`lease\` out, or use another policy.`, [
     "lease",
   ]);

@@ -56,7 +56,8 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const name = checkName(where, options.name);
   const holdMs = options.hold === undefined ? undefined : durationOption(where, "hold", options.hold);
   const policy = heldPolicy(where, toPolicy(where, options.policy), holdMs);
-  const lease = checkLease(where, options.lease, [policy]);
+  const limit = createLimit(name, policy, options.lease);
+  checkLease(where, options.lease, [limit]);
   const store = checkStore(where, options.store);
   if (hasSlots(policy)) renewingStore(store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
@@ -64,7 +65,6 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const guard = guardStore(where, store, options);
   const giveNameBack = claimNames(where, guard, [{ name, owner: ownerOf(policy) }]);
   guard.listen();
-  const limit = createLimit(name, policy, lease);
   const onEvent = listenerOf(options.onEvent);
   const definition = {
     name,

@@ -111,14 +111,15 @@ export class CompiledRule<Req> implements LimitDefinition {
     }
     const policy = policyOption(where, rule);
     this.#holdMs = rule.hold === undefined ? undefined : durationOption(where, "hold", rule.hold);
-    this.#lease = checkLease(where, rule.lease, typeof policy === "function" ? [] : [heldPolicy(where, policy, this.#holdMs)]);
+    this.#lease = rule.lease;
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);
     if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
+    const limits = [this.fixed, ...(this.plans?.values() ?? [])].filter((limit) => limit !== undefined);
+    checkLease(where, rule.lease, limits);
+    if (typeof this.#cost === "number") checkReachable(where, this.#cost, limits);
+    this.mayBeZero = this.#policy !== undefined || limits.some(isZero);
     const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
-    if (typeof this.#cost === "number")
-      checkReachable(where, this.#cost, [...(this.fixed ? [this.fixed] : []), ...(this.plans?.values() ?? [])]);
-    this.mayBeZero = this.#policy !== undefined || [this.fixed, ...(this.plans?.values() ?? [])].some((limit) => limit && isZero(limit));
     this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     const exempt = [...context.exempt, ...compileExempt(where, rule.exempt)];
@@ -147,11 +148,6 @@ export class CompiledRule<Req> implements LimitDefinition {
       );
     }
     const policies = atPath(["plans"], () => compilePlans(this.#where, options, base));
-    checkLease(
-      this.#where,
-      this.#lease,
-      [...policies.values()].map((policy) => heldPolicy(this.#where, policy, this.#holdMs)),
-    );
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
