@@ -42,5 +42,6 @@ export type { Refusal } from "./rules/rule.js";
 
 // Support
 export { checkOptions, functionOrNothing, nearest, wholeNumber, wholeOf } from "./support/options.js";
+export { invalidOption, wrongOption } from "./support/errors.js";
 export { isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

@@ -1,8 +1,9 @@
-import { type Decision, type DecisionEvent, FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
+import { type Decision, type DecisionEvent, type FloodgateEvent, observe } from "@floodgate/core";
 import {
   checkOptions,
   type DecisionResult,
   describePolicy,
+  invalidOption,
   maskKey,
   type RequestEvent,
   type RequestResult,
@@ -81,7 +82,7 @@ export interface LogEmitter {
  */
 export function openTelemetryLogs(logger: LogEmitter): (line: DecisionLine) => void {
   if (typeof logger?.emit !== "function")
-    throw invalid(
+    throw invalidOption(
       'openTelemetryLogs takes a logger. Write openTelemetryLogs(logs.getLogger("floodgate")), with logs of @opentelemetry/api-logs.',
     );
   return (line) => {
@@ -130,9 +131,9 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
   );
   const { passed = 0.01, rejectedPerSecond = 100, showKeys = false, traceId } = options;
   wholeNumber("decisionLog", "rejectedPerSecond", rejectedPerSecond, 0);
-  if (!(passed >= 0 && passed <= 1)) throw invalid("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
+  if (!(passed >= 0 && passed <= 1)) throw invalidOption("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
   if (typeof to !== "function" && typeof to?.write !== "function")
-    throw invalid("decisionLog takes a writable or a function. Write decisionLog(process.stdout).");
+    throw invalidOption("decisionLog takes a writable or a function. Write decisionLog(process.stdout).");
   let second = 0;
   let inSecond = 0;
   let dropped = 0;
@@ -174,7 +175,7 @@ const maxUnchecked = 20;
 export function explainHeader(admits: (request: any) => boolean, options: ExplainHeaderOptions = {}): () => void {
   checkOptions("explainHeader", options, ["showKeys"], "explainHeader(isSupport, { showKeys: true })");
   if (typeof admits !== "function")
-    throw invalid("explainHeader takes a function. Write explainHeader((req) => req.user?.isSupport === true).");
+    throw invalidOption("explainHeader takes a function. Write explainHeader((req) => req.user?.isSupport === true).");
   return eachRequest((event, decided) => {
     const context = requestOfEvent();
     if (context === undefined || admits(context.request) !== true) return;
@@ -256,5 +257,3 @@ function ruleLineOf(decision: Decision, decided: readonly DecisionEvent[], showK
 
 /** JSON has no infinity. */
 const finite = (ms: number): number | null => (Number.isFinite(ms) ? ms : null);
-
-const invalid = (message: string): FloodgateError => new FloodgateError("FLOODGATE_INVALID_OPTION", message);

@@ -1,5 +1,5 @@
-import { FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
-import { resultOf } from "@floodgate/core/rules";
+import { type FloodgateEvent, observe } from "@floodgate/core";
+import { resultOf, wrongOption } from "@floodgate/core/rules";
 import {
   type BatchObservableResult,
   createNoopMeter,
@@ -136,11 +136,8 @@ function every(ms: number, run: () => void): ReturnType<typeof setInterval> | un
 
 function checkProvider(meterProvider: unknown): void {
   if (typeof (meterProvider as Partial<MeterProvider> | null)?.getMeter === "function") return;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    "openTelemetry: `meterProvider` must be a MeterProvider of OpenTelemetry. Write openTelemetry({ meterProvider: new MeterProvider({ readers: [reader] }) }), or leave it out for the global one.",
-    { at: ["meterProvider"] },
-  );
+  const example = "openTelemetry({ meterProvider: new MeterProvider({ readers: [reader] }) }), or leave it out for the global one";
+  throw wrongOption("openTelemetry", "meterProvider", "a MeterProvider of OpenTelemetry", meterProvider, example);
 }
 
 /** Adds an event to the active span of a request that was not plainly let through. It names the rule and the result, never the key. */

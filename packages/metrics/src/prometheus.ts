@@ -1,4 +1,5 @@
-import { FloodgateError, observe } from "@floodgate/core";
+import { observe } from "@floodgate/core";
+import { invalidOption } from "@floodgate/core/rules";
 import {
   Counter,
   Gauge,
@@ -116,15 +117,13 @@ function labelsOf(attributes: Attributes): Record<string, string> {
 
 function checkRegistry(register: unknown): void {
   if (typeof (register as Partial<Registry> | null)?.registerMetric === "function") return;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `prometheus takes a registry of prom-client, but was given ${register === null ? "null" : `a value of type ${typeof register}`}. Write prometheus(), or prometheus(new Registry()); options come second.`,
   );
 }
 
-function nameTaken(name: string): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+function nameTaken(name: string): Error {
+  return invalidOption(
     `prometheus: the registry already has another metric named ${name}. Is @floodgate/metrics installed twice? npm ls @floodgate/metrics shows it. Else give it a registry of its own: prometheus(new Registry()).`,
   );
 }

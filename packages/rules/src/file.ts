@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { FloodgateError } from "@floodgate/core";
+import { wrongOption } from "@floodgate/core/rules";
 import { type LiveOptions, type LiveRules, startLive } from "./live.js";
 import type { RulesOrigin } from "./origin.js";
 import { maxBytes } from "./yaml.js";
@@ -15,11 +15,7 @@ import { maxBytes } from "./yaml.js";
  */
 export async function fileRules(path: string, options: LiveOptions = {}): Promise<LiveRules> {
   if (typeof path === "string" && path !== "") return startLive("fileRules", fileOrigin(path), options, 500);
-  const given = path === "" ? "an empty string" : path === null ? "null" : typeof path;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `fileRules: \`path\` must be the path of a file, but was ${given}. Write fileRules("limits.yaml").`,
-  );
+  throw wrongOption("fileRules", "path", "the path of a file", path, 'fileRules("limits.yaml")');
 }
 
 function fileOrigin(path: string): RulesOrigin {

@@ -11,6 +11,7 @@ import {
   type RuleUser,
   tellAll,
   wholeNumber,
+  wrongOption,
 } from "@floodgate/core/rules";
 import { type FirstText, type OriginListener, OriginWatcher, type RulesOrigin, type RulesText, readFirst } from "./origin.js";
 import { readRules } from "./parse.js";
@@ -40,10 +41,8 @@ export interface LiveRules extends RuleSource {
  */
 export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}): Promise<LiveRules> {
   if (typeof origin?.read === "function") return startLive("liveRules", origin, options);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    'liveRules: `origin` must have a function `read`. Write liveRules({ source: "limits", read: async () => ({ text }) }).',
-  );
+  const example = 'liveRules({ source: "limits", read: async () => ({ text }) })';
+  throw wrongOption("liveRules", "origin", "an object with a function `read`", origin, example);
 }
 
 /** Implements `liveRules` and the functions for files and Redis. `where` is the function's name, for error messages. */

@@ -1,5 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
-import { type AppNames, checkRules, type PlainRule, type RuleSet } from "@floodgate/core/rules";
+import { type AppNames, checkRules, type PlainRule, type RuleSet, wrongOption } from "@floodgate/core/rules";
 import { schemaErrors } from "./check-schema.js";
 import { lintRules } from "./lint.js";
 import { byPosition, type Path, RulesError, type RulesProblem } from "./rules-error.js";
@@ -22,13 +21,8 @@ export interface ReadRules {
  * parseRules(await readFile("limits.yaml", "utf8"), "limits.yaml", { keys: ["user"] });
  */
 export function parseRules(text: string, file = "rules", app: AppNames = {}): RuleSet {
-  if (typeof text !== "string") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `parseRules: \`text\` must be a string of YAML or JSON, but was ${text === null ? "null" : typeof text}. Write parseRules(await readFile("limits.yaml", "utf8")).`,
-    );
-  }
-  return readRules(text, file, app).rules;
+  if (typeof text === "string") return readRules(text, file, app).rules;
+  throw wrongOption("parseRules", "text", "a string of YAML or JSON", text, 'parseRules(await readFile("limits.yaml", "utf8"))');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
+import { wrongOption } from "@floodgate/core/rules";
 import { atMost } from "@floodgate/core/store";
 import { reasonOf } from "./rules-error.js";
 
@@ -42,10 +43,10 @@ export interface RulesKey {
 
 /** @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the client or the key is invalid. */
 export function rulesKey(where: string, redis: RulesRedis, key: string): RulesKey {
-  if (typeof key !== "string" || key === "") throw invalid(where, "`key` must be the name of a Redis key", '"floodgate:rules"');
+  if (typeof key !== "string" || key === "") throw wrongOption(where, "key", "the name of a Redis key", key, '"floodgate:rules"');
   if (has<Ioredis>(redis, "call") && typeof redis.status === "string") return ofIoredis(redis, key);
   if (has<NodeRedis>(redis, "sendCommand") && typeof redis.isOpen === "boolean") return ofNodeRedis(redis, key);
-  throw invalid(where, "`redis` must be a connected client of ioredis or of redis (node-redis)", 'new Redis("redis://127.0.0.1:6379")');
+  throw wrongOption(where, "redis", "a connected client of ioredis or of redis (node-redis)", redis, 'new Redis("redis://127.0.0.1:6379")');
 }
 
 function ofIoredis(redis: Ioredis, key: string): RulesKey {
@@ -145,10 +146,6 @@ function faultOf(key: string, error: unknown): FloodgateError {
 
 function has<Client>(client: unknown, method: string): client is Client {
   return typeof client === "object" && client !== null && typeof (client as Record<string, unknown>)[method] === "function";
-}
-
-function invalid(where: string, what: string, example: string): FloodgateError {
-  return new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: ${what}. Write ${example}.`);
 }
 
 function ignore(): void {}

@@ -250,7 +250,7 @@ describe("the first file", () => {
   it.each([
     [undefined, undefined, 'fileRules: `path` must be the path of a file, but was undefined. Write fileRules("limits.yaml").'],
     [null, undefined, "but was null."],
-    ["", undefined, "but was an empty string."],
+    ["", undefined, 'but was "".'],
     ["limits.yaml", null, "fileRules takes an object of options, but was given null. Write fileRules(..., { pollMs: 500 })."],
     ["limits.yaml", { pollms: 5 }, "fileRules has no option `pollms`. Did you mean `pollMs`?"],
     ["limits.yaml", { pollMs: 0 }, "fileRules: `pollMs` must be a whole number of at least 1, but was 0. Write pollMs: 500."],

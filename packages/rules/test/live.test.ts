@@ -296,7 +296,7 @@ describe("a user that throws", () => {
 
 describe("the first version", () => {
   it.each([undefined, null, {}, "limits.yaml"])("needs an origin: %o", async (origin) => {
-    await expect(liveRules(origin as never)).rejects.toThrow("liveRules: `origin` must have a function `read`. Write liveRules({ source:");
+    await expect(liveRules(origin as never)).rejects.toThrow("liveRules: `origin` must be an object with a function `read`, but was ");
   });
 
   it("must be readable", async () => {

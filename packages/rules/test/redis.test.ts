@@ -312,7 +312,7 @@ describe("a push", () => {
   it.each([
     ["no client", {} as RulesRedis, "key", /`redis` must be a connected client of ioredis or of redis/],
     ["a promise", Promise.resolve() as unknown as RulesRedis, "key", /`redis` must be a connected client/],
-    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be the name of a Redis key\. Write "floodgate:rules"\.$/],
+    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be the name of a Redis key, but was ""\. Write "floodgate:rules"\.$/],
   ])("needs a client and a key, not %s", async (_, client, key, message) => {
     const error = { code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) };
     await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(error);

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { FloodgateError } from "@floodgate/core";
+import { invalidOption } from "@floodgate/core/rules";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { isUnix } from "../config/address.js";
@@ -22,8 +22,7 @@ export async function startApi(service: Service): Promise<RunningServer | undefi
   const isOpen = isToken === undefined && !isUnix(address);
   if (isOpen) {
     if (!ofThisMachine.test(address)) {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
+      throw invalidOption(
         `\`apiListen\` is ${address}, which other machines reach, but the API has no token: anyone could reset limits. Write --api-token-file /run/secrets/floodgate-api, or listen on 127.0.0.1 or a Unix socket.`,
       );
     }

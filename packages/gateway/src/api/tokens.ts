@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { FloodgateError } from "@floodgate/core";
+import { invalidOption } from "@floodgate/core/rules";
 import type { Logger } from "pino";
 import { readSecretLines, secretCheck } from "../service/secrets.js";
 
@@ -41,8 +41,7 @@ const shortest = 16;
 function tokensIn(path: string, notes: string[]): string[] {
   const tokens = readSecretLines("apiTokenFile", path, notes);
   if (tokens.every((token) => /^[\w.~+/=-]+$/.test(token) && token.length >= shortest)) return tokens;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `\`apiTokenFile\`: ${path} cannot be used: each line must be a token of at least ${shortest} letters, digits or -._~+/=, but one is not. Write one: openssl rand -hex 32.`,
   );
 }
