@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { reasonOf } from "@floodgate/core/adapter";
 import { dashboard } from "@floodgate/dashboard/hono";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
@@ -113,16 +114,15 @@ function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons:
     return asked.why;
   };
   return async () => {
-    const { draining, rulesMissing, rules, settings } = service;
+    const { draining, rules, settings } = service;
     const reasons: string[] = [];
     const notes: string[] = [];
     if (draining) reasons.push("It is draining.");
-    if (rulesMissing !== undefined) reasons.push(`There are no rules yet: ${rulesMissing}`);
+    if (rules.missing !== undefined) reasons.push(`There are no rules yet: ${rules.missing}`);
     const why = await whyNoRedis();
     if (why !== undefined) (settings.readyWithoutRedis ? notes : reasons).push(why);
-    if (rules?.refused !== undefined) {
-      const { error } = rules.refused;
-      notes.push(`The newest rules were refused, and the previous ones are in force: ${error instanceof Error ? error.message : error}`);
+    if (rules.live?.refused !== undefined) {
+      notes.push(`The newest rules were refused, and the previous ones are in force: ${reasonOf(rules.live.refused.error).why}`);
     }
     return { ready: reasons.length === 0, reasons, notes };
   };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { FloodgateError } from "@floodgate/core";
-import { isPromise, type Outcome } from "@floodgate/core/adapter";
+import { isPromise, type Outcome, reasonOf } from "@floodgate/core/adapter";
 import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
@@ -142,12 +142,8 @@ class Ask {
     return this.#service.trust.clientIp(peer, () => list, name === "x-original-for" ? "x-forwarded-for" : name);
   }
 
+  /** `checkAskedRules` has refused rules that hold requests. */
   #answer(response: ServerResponse, preset: Preset, outcome: Outcome): void {
-    if (outcome.delayMs > 0) {
-      // `checkSuitable` refuses such rules.
-      this.#undecided(response, new Error("A rule holds requests, which a gateway that asks cannot do."));
-      return;
-    }
     answer(response, preset, outcome, this.#service.draining);
   }
 
@@ -165,7 +161,7 @@ class Ask {
       refuse(response, 400, true, `${reason}\n`, false);
       return;
     }
-    const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    const { code, why } = reasonOf(error);
     if (code === "FLOODGATE_NO_CLIENT_IP") {
       this.#log(
         "error",
@@ -175,7 +171,7 @@ class Ask {
       refuse(response, 500, true, "The gateway sends no client address.\n", false);
       return;
     }
-    this.#log("error", `undecided-${String(code)}`, `A request could not be decided and was denied: ${String(message)}`, { code });
+    this.#log("error", `undecided-${code}`, `A request could not be decided and was denied: ${why}`, { code });
     refuse(response, 500, true, "The request could not be decided.\n", false);
   }
 }

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { FloodgateError } from "@floodgate/core";
+import { reasonOf } from "@floodgate/core/adapter";
 import {
   type handleUnaryCall,
   Server,
@@ -43,7 +44,7 @@ export async function startRls(service: Service): Promise<RunningServer | undefi
   if (settings.rls === undefined) return undefined;
   const credentials = credentialsOf(settings);
   const server = new Server({ "grpc.max_receive_message_length": maxBytes });
-  const health = healthOf(serviceName, () => !service.draining && service.rules !== undefined);
+  const health = healthOf(serviceName, () => !service.draining && service.rules.live !== undefined);
   const trusts = peerCheck(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
   server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, trusts) });
   server.addService(healthService, { Check: health.check, Watch: health.watch });
@@ -84,9 +85,8 @@ function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): h
       if (decided.outcome.status === 503) answer({ code: status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
       else answer(null, responseOf(decided));
     } catch (error) {
-      const code = error instanceof FloodgateError ? error.code : "an error";
-      const reason = error instanceof Error ? error.message : code;
-      write("error", reason, `Envoy's rate limit service could not decide a call: ${reason}`);
+      const { code = "an error", why } = reasonOf(error);
+      write("error", why, `Envoy's rate limit service could not decide a call: ${why}`);
       answer({ code: status.INTERNAL, details: `The call could not be decided: ${code}.` });
     }
   };

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
-import { type DecisionEvent, FloodgateError, type FloodgateEvent } from "@floodgate/core";
+import type { DecisionEvent, FloodgateEvent } from "@floodgate/core";
+import { reasonOf } from "@floodgate/core/adapter";
 import { maskKey } from "@floodgate/core/rules";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
@@ -35,7 +36,7 @@ export class EventLog {
       case "store-error":
       case "refund-failed":
       case "settle-failed":
-        this.#faults("warn", `${event.type} ${codeOf(event.error)}`, faultMessages[event.type], { reason: reasonOf(event.error) });
+        this.#tellFault(event.type, event.error);
         break;
       case "breaker":
         this.#tellBreaker(event);
@@ -46,7 +47,7 @@ export class EventLog {
       case "rules-refused":
         log.error(
           { source: event.source },
-          `New rules were refused. The previous rules stay in force:\n${inOwnWords(reasonOf(event.error))}`,
+          `New rules were refused. The previous rules stay in force:\n${inOwnWords(reasonOf(event.error).why)}`,
         );
         break;
       case "warning":
@@ -67,6 +68,11 @@ export class EventLog {
       this.#down.add(part);
       this.#log.warn(where, "The store fails. It is not asked until it answers again.");
     } else if (state === "closed" && this.#down.delete(part)) this.#log.info(where, "The store answers again.");
+  }
+
+  #tellFault(type: keyof typeof faultMessages, error: unknown): void {
+    const { code = "", why } = reasonOf(error);
+    this.#faults("warn", `${type} ${code}`, faultMessages[type], { reason: why });
   }
 
   #tellLimited({ type, name, key, decision }: DecisionEvent): void {
@@ -93,14 +99,6 @@ function digest(key: string, secret: string | undefined): string {
 function untrustedProxy(message: string): string {
   const [, peer = "an address"] = /^A request from (\S+) /.exec(message) ?? [];
   return `Requests come from ${peer} with a forwarded client address, but this peer is not trusted, so all its clients share one limit. If it is a proxy of yours, write --trusted-peers loopback,${peer}. If not, a client made the header up, and all is well.`;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof FloodgateError ? error.code : "";
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 interface Cap {

@@ -15,7 +15,7 @@ export function ruleWords({ name, shadow, fixed, options }: Service["limit"]["ru
 }
 
 /** What a service says once it runs: where it listens, what is limited, and what to do next. */
-export function summary(command: Command, { limit, settings, rulesMissing }: Service, servers: readonly RunningServer[]): string {
+export function summary(command: Command, { limit, settings, rules: { missing } }: Service, servers: readonly RunningServer[]): string {
   const urls = new Map(servers.map(({ name, url }) => [name, url]));
   const source = settings.rules ?? `the Redis key ${settings.rulesKey}`;
   const rules = limit.rules.slice(0, maxRules).map((rule) => `  ${ruleWords(rule)}`);
@@ -24,9 +24,7 @@ export function summary(command: Command, { limit, settings, rulesMissing }: Ser
     `floodgate ${command} runs.`,
     ...servers.filter(({ name }) => name !== "admin").map(({ name, url }) => `  ${purposeOf(name, command, settings)}: ${url}`),
     ...adminLines(settings, urls.get("admin")),
-    rulesMissing === undefined
-      ? `These limits of ${source} apply, and changes of it apply at once:`
-      : `There are no limits yet: ${rulesMissing}`,
+    missing === undefined ? `These limits of ${source} apply, and changes of it apply at once:` : `There are no limits yet: ${missing}`,
     ...rules,
     settings.redis === undefined
       ? "Counts are in the memory of this process. To share them between processes, write --redis redis://127.0.0.1:6379."

@@ -83,18 +83,23 @@ export class PendingLimit {
 
   decide(request: GatewayRequest): Promised<Outcome> {
     if (this.#limit !== undefined) return this.#limit.decide(request);
-    return this.#options.onStoreError === "deny" ? unavailable : unlimited;
+    return this.#undecided;
   }
 
   check(named: readonly NamedCheck[]): Promised<NamedDecisions> {
     if (this.#limit !== undefined) return checkNamed(this.#limit, named);
     const nothing = named.map(() => undefined);
-    return { allowed: this.#options.onStoreError !== "deny", decision: undefined, checks: nothing, decisions: nothing };
+    return { allowed: this.#undecided.action === "pass", decision: undefined, checks: nothing, decisions: nothing };
   }
 
   async decideDescriptors(requests: readonly GatewayRequest[]): Promise<DescriptorsOutcome> {
     if (this.#limit !== undefined) return decideDescriptors(this.#limit, requests);
-    return undecided(this.#options.onStoreError === "deny" ? unavailable : unlimited, requests.length);
+    return undecided(this.#undecided, requests.length);
+  }
+
+  /** What becomes of a request while there are no rules. */
+  get #undecided(): Outcome {
+    return this.#options.onStoreError === "deny" ? unavailable : unlimited;
   }
 
   get rules(): readonly CompiledRule<GatewayRequest>[] {

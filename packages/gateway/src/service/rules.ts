@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { FloodgateError } from "@floodgate/core";
+import { reasonOf } from "@floodgate/core/adapter";
 import { fileRules, type LiveRules, redisRules } from "@floodgate/rules";
 import type { Cluster, Redis } from "ioredis";
 import type { Settings } from "../config/settings.js";
@@ -71,9 +72,9 @@ export class ServiceRules {
         tell(undefined);
         return;
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        if (reason !== this.missing) tell(reason);
-        this.missing = reason;
+        const { why } = reasonOf(error);
+        if (why !== this.missing) tell(why);
+        this.missing = why;
       }
     }
   }

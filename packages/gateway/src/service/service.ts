@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { RuleSource, Store } from "@floodgate/core";
+import type { Store } from "@floodgate/core";
 import { ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
@@ -25,9 +25,9 @@ export class Service {
   /** The client of Redis, if the settings name one. */
   readonly redis: Redis | Cluster | undefined;
   readonly limit: PendingLimit;
+  readonly rules: ServiceRules;
   /** Whether it drains: answer with `Connection: close`. `/readyz` fails. */
   draining = false;
-  readonly #rules: ServiceRules;
   readonly #events: EventLog;
 
   private constructor(settings: Settings, target: LogTarget, checkRules: RulesCheck) {
@@ -42,7 +42,7 @@ export class Service {
     const options = limitOptions(settings, this.secrets, this.redis !== undefined);
     const reader = settings.upstream === undefined ? gatewayReader : proxyReader;
     this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) }, reader);
-    this.#rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
+    this.rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
   }
 
   /**
@@ -56,7 +56,7 @@ export class Service {
     try {
       // Else the first decisions would be made without Redis.
       if (redis !== undefined) await firstAnswer(redis);
-      await service.#rules.open((reason) => {
+      await service.rules.open((reason) => {
         if (reason === undefined) log.info({ rules: limit.rules.length }, "The rules have arrived.");
         else log.warn(`There are no rules yet: ${reason} Until they come, ${without}.`);
       });
@@ -67,21 +67,11 @@ export class Service {
     }
   }
 
-  /** The live rules; undefined until rules in Redis have been read for the first time. */
-  get rules(): RuleSource | undefined {
-    return this.#rules.live;
-  }
-
-  /** Why there are no rules. Undefined if there are. */
-  get rulesMissing(): string | undefined {
-    return this.#rules.missing;
-  }
-
   /** Closes the limit, the rules and Redis. Close what uses them before. */
   async close(): Promise<void> {
     this.draining = true;
     this.limit.close();
-    await this.#rules.close();
+    await this.rules.close();
     this.redis?.disconnect();
     this.#events.close();
   }
