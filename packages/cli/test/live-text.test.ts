@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Io } from "../src/io.js";
+import { table } from "../src/output/format.js";
 import { LiveText } from "../src/output/live-text.js";
-import { table } from "../src/output/table.js";
 
 function terminal(): { io: Io; written: string[] } {
   const written: string[] = [];

@@ -53,7 +53,15 @@ function listOf(item: z.ZodMiniType, what: string, example: string, description:
   return expect(z.array(item).check(z.minLength(1)), what, example, { description });
 }
 
-function oneOrMore(item: z.ZodMiniType, what: string, example: string, description: string): z.ZodMiniType {
+/** A text or a list of texts, with a description of each and one of the whole. */
+function oneOrMore(
+  example: string,
+  each: string,
+  description: string,
+  meta: Meta = {},
+  what = "a string or a list of strings",
+): z.ZodMiniType {
+  const item = text(example, each, meta);
   return expect(z.union([item, expect(z.array(item).check(z.minLength(1)), what, example)]), what, example, { description });
 }
 
@@ -167,27 +175,19 @@ const entries = expectedValues("entry", "tier", "free", "[free, trial]");
 
 const match = map(
   optional({
-    method: oneOrMore(
-      text("method: POST", "An HTTP method. GET covers HEAD."),
-      "a string or a list of strings",
-      "method: POST",
-      "One HTTP method or several. GET covers HEAD.",
-    ),
+    method: oneOrMore("method: POST", "An HTTP method. GET covers HEAD.", "One HTTP method or several. GET covers HEAD."),
     path: oneOrMore(
-      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
-        pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
-      }),
-      "a string or a list of strings",
       "path: /posts/:id",
+      "A full path, with :name for one segment and * for any number of segments.",
       "One or several full paths, with :name for one segment and * for any number of segments.",
+      { pattern: "^/[^?#+(){}\\[\\]\\\\]*$" },
     ),
     header: expect(header, "a map", 'header: { x-api-version: "2" }', {
       description: "The headers that a request must have, and their values.",
     }),
     domain: oneOrMore(
-      text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
-      "a string or a list of strings",
       "domain: edge",
+      "A domain of Envoy's rate limit service, with * for any characters.",
       "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
     ),
     descriptor: expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
@@ -225,19 +225,13 @@ const rule = map(
       pattern: "^[ -~]{1,128}$",
     }),
     ...optional({
-      match: match,
+      match,
       key: oneOrMore(
-        text(
-          "key: user",
-          "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
-          {
-            minLength: 1,
-            examples: ["ip", "global", "route", "header:x-api-key", "descriptor:remote_address", "secret:header:x-token"],
-          },
-        ),
-        "a name or a list of names",
         "key: user",
+        "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
         "What requests are counted by: a name, or a list of names for a combined key. Default ip.",
+        { minLength: 1, examples: ["ip", "global", "route", "header:x-api-key", "descriptor:remote_address", "secret:header:x-token"] },
+        "a name or a list of names",
       ),
       onMissingKey: text(
         "onMissingKey: skip",
@@ -247,14 +241,14 @@ const rule = map(
         },
       ),
       limit: withMeta(limit, { description: "With `window`: short for a sliding-window-counter policy." }),
-      window: window,
+      window,
       policy: algorithmOf(policies, "policy", "An algorithm with its options."),
       plans: expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
         description:
           "Other limits for plans, by name. The app's `plan` says which plan a request has. A plan that is not listed has the rule's policy.",
         minProperties: 1,
       }),
-      cost: cost,
+      cost,
       settle: text(
         "settle: tokens",
         "The units that the request has really used, known after its response: the name of one of the app's `costs`; in floodgate gateway header:<name>, a header of the upstream's response.",
@@ -281,8 +275,8 @@ const rule = map(
       mode: text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
         enum: ["enforce", "shadow"],
       }),
-      exempt: exempt,
-      ban: ban,
+      exempt,
+      ban,
       lease: flag(
         "lease: true",
         "Whether each process takes units of a busy key ahead and spends them without asking Redis. Not with leaky-bucket and countRejected. Default: as the store is set up.",

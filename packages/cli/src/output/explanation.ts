@@ -3,8 +3,7 @@ import { type Explanation, type PlainRule, type RuleSet, whyNot } from "@floodga
 import type { CliRequest } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { fallsBackToIp, isAppKey, keyNames, writtenKeyNames } from "../keys.js";
-import { policyText } from "./format.js";
-import { table } from "./table.js";
+import { policyText, table } from "./format.js";
 import { sanitize } from "./terminal.js";
 
 /** Whether and how a rule counts a request, as printed. */

@@ -1,5 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy, nearest } from "@floodgate/core/rules";
+import { table as columns } from "@floodgate/simulator";
+import { type Io, paint } from "../io.js";
 import { sanitize } from "./terminal.js";
 
 export { waitText } from "@floodgate/core/rules";
@@ -39,4 +41,10 @@ export function localTime(ms: number): string {
 /** Formats a policy: `1 per 1s, fixed-window`. */
 export function policyText(policy: Policy): string {
   return `${describePolicy(policy)}, ${policy.algorithm}`;
+}
+
+/** Formats rows under headings, in aligned columns. */
+export function table(io: Io, headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const named = headings.map((heading) => ({ heading }));
+  return columns((format, text) => paint(io, format, text), named, rows);
 }

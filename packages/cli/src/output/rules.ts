@@ -2,8 +2,7 @@ import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { Io } from "../io.js";
 import { writtenKeyNames } from "../keys.js";
 import { compileRules } from "../rules-in-force.js";
-import { policyText } from "./format.js";
-import { table } from "./table.js";
+import { policyText, table } from "./format.js";
 
 /** Rules in columns. */
 export function rulesTable(io: Io, set: RuleSet): string {

@@ -3,8 +3,7 @@ import { type Io, paint } from "../io.js";
 import { countingPlans, type KeyState, type PlanState } from "../key-state.js";
 import type { Leased } from "../stored-keys.js";
 import type { Target } from "../target.js";
-import { count, localTime, policyText, waitText } from "./format.js";
-import { table } from "./table.js";
+import { count, localTime, policyText, table, waitText } from "./format.js";
 import { sanitize } from "./terminal.js";
 
 export function keyStateText(io: Io, target: Target, state: KeyState): string {

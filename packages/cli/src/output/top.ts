@@ -1,7 +1,6 @@
 import { type Io, paint } from "../io.js";
 import type { Look, SeenKey } from "../look.js";
-import { count, localTime, waitText } from "./format.js";
-import { table } from "./table.js";
+import { count, localTime, table, waitText } from "./format.js";
 
 /** The limits, and the first `rows` keys. */
 export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: number): string {

@@ -1,8 +1,7 @@
 import { decodeKey, isCounted, type Reason, reasonJson, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
 import type { SeenKey } from "../look.js";
-import { localTime, policyText, waitText } from "./format.js";
-import { table } from "./table.js";
+import { localTime, policyText, table, waitText } from "./format.js";
 import { sanitize, shellWord } from "./terminal.js";
 import { keysText, seenKeyJson } from "./top.js";
 

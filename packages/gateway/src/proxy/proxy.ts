@@ -4,8 +4,8 @@ import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from 
 import { isUnix } from "../config/address.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import type { Service } from "../service/service.js";
+import type { Peer } from "../service/trust.js";
 import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
-import { Connection } from "./connection.js";
 import { Exchange } from "./exchange.js";
 import { ClientMessage, ProxiedRequest } from "./message.js";
 import { refusal } from "./refusal.js";
@@ -31,6 +31,33 @@ interface PendingRequest {
   onLeft(left: () => void): void;
   /** Called once the limits have let it through. Returns what passes it on. */
   begin(outcome: Outcome): () => void;
+}
+
+/** A client's connection. */
+class Connection {
+  readonly peer: Peer;
+  /** Whether a request was refused. What comes after it on this connection is not trusted, and not read. */
+  isRefused = false;
+  /** Requests whose response is not over. More than one if the client pipelines. */
+  open = 0;
+  /** Requests that wait for their decision or for their turn. */
+  pending = 0;
+  /** The newest request, if it was passed on. */
+  exchange: Exchange | undefined;
+
+  constructor(peer: Peer) {
+    this.peer = peer;
+  }
+
+  /** Whether it is the client's turn: to send more, or to read more. */
+  get waitsForClient(): boolean {
+    return this.open === 0 || (this.pending === 0 && this.exchange?.waitsForClient !== false);
+  }
+
+  /** The only open request, if it has no answer yet. */
+  get unanswered(): Exchange | undefined {
+    return this.open === 1 && this.exchange?.hasBegun === false ? this.exchange : undefined;
+  }
 }
 
 /** The way of a request: refuse what is dangerous, ask the limits, hold it if they say so, pass it on. */
