@@ -1,5 +1,6 @@
 import { checkOptions, toPolicy } from "@floodgate/core/rules";
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
+import { gatewayAdvice } from "./gateway-words.js";
 import type { Path } from "./rules-error.js";
 import { expectations, rulesFile } from "./schema.js";
 
@@ -27,7 +28,7 @@ function fromIssue(issue: z.core.$ZodIssue, parent: Path): SchemaError[] {
       explain: () =>
         key === "policy" && known.includes("algorithm")
           ? `${pathText(path)} is a policy itself. Write its \`algorithm\` and numbers here, without \`policy\`.`
-          : messageThrownBy(() => checkOptions(pathText(path), { [key]: valueAt(issue.input, key) }, known, "")),
+          : unknownKey(pathText(path), key, issue.input, known),
       path: [...path, key],
       isKey: true,
     }));
@@ -69,6 +70,13 @@ function inputText(value: unknown): string {
   return `was ${value}`;
 }
 
+/** A word of a gateway, of another library, or of none. */
+function unknownKey(where: string, key: string, map: unknown, known: readonly string[]): string {
+  const advice = gatewayAdvice(key, map, known);
+  if (advice !== undefined) return `${where} has no option \`${key}\`. ${advice}`;
+  return messageThrownBy(() => checkOptions(where, { [key]: valueAt(map, key) }, known, ""));
+}
+
 function valueAt(map: unknown, key: string): unknown {
   return typeof map === "object" && map !== null && Object.hasOwn(map, key) ? (map as Record<string, unknown>)[key] : undefined;
 }
@@ -102,10 +110,3 @@ function pathText(path: Path): string {
   if (path.length === 0) return "The file";
   return path.map((part, i) => (typeof part === "number" ? `[${part}]` : i === 0 ? part : `.${part}`)).join("");
 }
-
-/** The JSON Schema (draft 2020-12) of a rules file, for editors and validators. Also published as `schema.json`. */
-export const rulesSchema: Readonly<Record<string, unknown>> = /* @__PURE__ */ z.toJSONSchema(rulesFile, {
-  target: "draft-2020-12",
-  // Stands for `algorithm` in a plan that overrides numbers: it must be absent.
-  unrepresentable: () => ({ not: {} }),
-});

@@ -11,7 +11,7 @@ export type { RulesRedis } from "./redis-client.js";
 export { parseRules } from "./parse.js";
 export { withGrant } from "./grant.js";
 export { describeProblem, type Path, RulesError, type RulesProblem } from "./rules-error.js";
-export { rulesSchema } from "./check-schema.js";
+export { rulesSchema } from "./json-schema.js";
 
 // Positions in a text, for other files that people write
 export { readYaml, type YamlText } from "./yaml.js";

@@ -1,0 +1,129 @@
+/** Advice for words of gateways in a rules file: nginx, Kong, Traefik, Envoy, Caddy, APISIX, Cloudflare. Core knows those of libraries. */
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** A number of requests in a time: `10r/s` in nginx, `minute: 5` in Kong, `average: 100` in Traefik. */
+interface Rate {
+  readonly units: number;
+  /** `1s`; or `month`, which is no duration. */
+  readonly per: string;
+  /** The words that say it, as `plain` writes them. */
+  readonly words: readonly string[];
+  readonly burst?: number | undefined;
+}
+
+const sentences: Given = {
+  zone: "Leave it out: the `name` of a rule names its counts",
+  nodelay: "Leave it out: only the algorithm leaky-bucket delays requests",
+  limitby: "Write key: ip",
+  sourcecriterion: "Write key: ip",
+  characteristics: "Write key: ip",
+};
+
+/** Words that stand for one of our options, with a number or a time. */
+const aliases: readonly (readonly [words: string, options: string])[] = [
+  ["rate events requests count average requestsperunit requestsperperiod", "limit capacity"],
+  ["maxtokens", "capacity limit"],
+  ["tokensperfill", "refill leak limit"],
+];
+const times = "period timewindow windowsize fillinterval unit";
+
+const timeOptions = ["window", "every", "within"];
+
+/** The units of a duration, and how gateways write them. */
+const units: readonly (readonly [unit: string, pattern: RegExp])[] = [
+  ["ms", /^ms$/],
+  ["s", /^(?:s|secs?|seconds?)$/],
+  ["m", /^(?:m|mins?|minutes?)$/],
+  ["h", /^(?:h|hours?)$/],
+  ["d", /^(?:d|days?)$/],
+  ["month", /^months?$/],
+  ["year", /^years?$/],
+];
+
+/**
+ * What to write for a word of a gateway, as a sentence; undefined for any other word.
+ * @param given the map that has the word.
+ * @param known the options that this map may have.
+ */
+export function gatewayAdvice(word: string, given: unknown, known: readonly string[]): string | undefined {
+  const own: Given = Object.fromEntries(Object.entries(given as object).map(([name, value]) => [plain(name), value]));
+  const here = plain(word);
+  const advice = rateAdvice(here, own, known) ?? (Object.hasOwn(sentences, here) ? sentences[here] : aliasAdvice(here, own[here], known));
+  return advice === undefined ? undefined : `${advice}.`;
+}
+
+function plain(word: string): string {
+  return word.toLowerCase().replace(/[_-]/g, "");
+}
+
+function rateAdvice(word: string, own: Given, known: readonly string[]): string | undefined {
+  const rate = rateOf(word, own);
+  if (rate === undefined || ![...rate.words, "burst"].includes(word)) return undefined;
+  const isCalendar = rate.per === "month" || rate.per === "year";
+  if (known.includes("policy")) {
+    if (isCalendar) return `Write policy: { algorithm: calendar-window, limit: ${rate.units}, per: ${rate.per} }`;
+    const burst = rate.burst ?? numberOf(own["burst"]);
+    if (burst !== undefined && burst > 0)
+      return `Write policy: { algorithm: token-bucket, capacity: ${burst}, refill: ${rate.units}, every: "${rate.per}" }`;
+  }
+  if (word === "burst" || isCalendar) return undefined;
+  const amount = ["limit", "refill", "leak"].find((option) => known.includes(option));
+  const time = timeOptions.find((option) => known.includes(option));
+  return amount && time && `Write ${amount}: ${rate.units}, ${time}: "${rate.per}"`;
+}
+
+function aliasAdvice(word: string, value: unknown, known: readonly string[]): string | undefined {
+  const number = numberOf(value);
+  const [, options = ""] = aliases.find(([words]) => words.split(" ").includes(word)) ?? [];
+  const option = options.split(" ").find((name) => known.includes(name));
+  if (option !== undefined) return `Write ${option}: ${number ?? 100}`;
+  const time = times.split(" ").includes(word) ? timeOf(value) : undefined;
+  const ours = timeOptions.find((name) => known.includes(name));
+  return time === undefined || ours === undefined ? undefined : `Write ${ours}: "${time}"`;
+}
+
+/** The rate that a map of a gateway says. A word that says one alone comes first: Kong's `second` beside `minute`. */
+function rateOf(word: string, own: Given): Rate | undefined {
+  return rateIn(word, own) ?? Object.keys(own).reduce<Rate | undefined>((found, other) => found ?? rateIn(other, own), undefined);
+}
+
+function rateIn(word: string, own: Given): Rate | undefined {
+  const value = own[word];
+  if (word === "rate" || word === "ratelimit" || word === "tokenbucket") {
+    if (typeof value === "object" && value !== null) {
+      const inner: Given = Object.fromEntries(Object.entries(value).map(([name, part]) => [plain(name), part]));
+      const rate = rateOf("", inner);
+      return rate && { ...rate, words: [word], burst: numberOf(inner["maxtokens"] ?? inner["burst"]) };
+    }
+    const [, count, time] = /^\s*(\d{1,12})\s*(?:r|reqs?|requests?)?\s*(?:\/|per)\s*([\da-z ]+)$/i.exec(`${value}`) ?? [];
+    return rateFrom(numberOf(count), time, [word]);
+  }
+  if (word === "rps" || word === "rpm") return rateFrom(numberOf(value), word.slice(2), [word]);
+  if (word.length > 2 && units.some(([, pattern]) => pattern.test(word))) return rateFrom(numberOf(value), word, [word]);
+  if (word === "average") return rateFrom(numberOf(value), own["period"] ?? "1s", [word, "period"]);
+  if (word === "requestsperunit") return rateFrom(numberOf(value), own["unit"], [word, "unit"]);
+  if (word === "requestsperperiod") return rateFrom(numberOf(value), own["period"], [word, "period"]);
+  if (word === "tokensperfill") return rateFrom(numberOf(value), own["fillinterval"], [word, "fillinterval"]);
+  return undefined;
+}
+
+function rateFrom(units: number | undefined, time: unknown, words: readonly string[]): Rate | undefined {
+  const per = timeOf(time);
+  return units === undefined || units === 0 || per === undefined ? undefined : { units, per, words };
+}
+
+/** `1s` for `s`, `second` or `1s`. A number is one of seconds, as in Kong and Cloudflare. */
+function timeOf(value: unknown): string | undefined {
+  const found = /^\s*(?=\w)(\d{0,9})\s*([a-z]{1,7})?\s*$/i.exec(`${value ?? ""}`);
+  if (found === null) return undefined;
+  const [, count = "", name = "s"] = found;
+  const [unit] = units.find(([, pattern]) => pattern.test(name.toLowerCase())) ?? [];
+  if (unit === "month" || unit === "year") return count === "" ? unit : undefined;
+  return unit === undefined || Number(count || 1) === 0 ? undefined : `${count || 1}${unit}`;
+}
+
+function numberOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : value;
+  return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : undefined;
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { parseRules, type RulesError } from "../src/index.js";
+
+// `broken/gateway-words.txt` holds the advice for each word.
+
+const lines = readFileSync(join(__dirname, "broken/gateway-words.txt"), "utf8").trim().split("\n");
+const written = lines.flatMap((line) => /Write (?!mode)(.*)\.$/.exec(line)?.[1] ?? []);
+
+it("what is advised for a word of a gateway is valid in a rule", () => {
+  expect(written.length).toBeGreaterThan(20);
+  for (const options of new Set(written)) {
+    const own: object = parse(`{ ${options} }`);
+    // A part of a rule: what it lacks is what every rule needs.
+    const isWhole = "policy" in own;
+    const base = isWhole ? {} : "refill" in own ? undefined : { limit: 1, window: "1m" };
+    const rule = base === undefined ? { policy: { algorithm: "token-bucket", capacity: 20, ...own } } : { ...base, ...own };
+    expect(() => parseRules(JSON.stringify({ rules: [{ name: "a", ...rule }] })), options).not.toThrow();
+  }
+});
+
+it("a rate is read as each gateway writes it", () => {
+  const adviceFor = (rule: object): string => {
+    try {
+      parseRules(JSON.stringify({ rules: [{ name: "a", ...rule }] }));
+    } catch (error) {
+      return (error as RulesError).problems[0]?.message ?? "";
+    }
+    return "";
+  };
+  for (const rate of ["10r/s", "10/s", "10 / sec", "10 requests per second", "10req/1s", " 10 per second "]) {
+    expect(adviceFor({ rate }), rate).toBe('rules[0] has no option `rate`. Write limit: 10, window: "1s".');
+  }
+  for (const [rate, advice] of [
+    ["600r/m", 'limit: 600, window: "1m"'],
+    ["5 per 15 minutes", 'limit: 5, window: "15m"'],
+    ["1000/day", 'limit: 1000, window: "1d"'],
+    ["1000/month", "policy: { algorithm: calendar-window, limit: 1000, per: month }"],
+    ["0r/s", "limit: 100"],
+    ["constructor", "limit: 100"],
+  ]) {
+    expect(adviceFor({ rate }), rate).toBe(`rules[0] has no option \`rate\`. Write ${advice}.`);
+  }
+  for (const word of ["constructor", "toString", "__proto__x", "valueOf"])
+    expect(adviceFor({ [word]: 5 })).toContain("The options are name");
+  expect(adviceFor({ unit: null, period: [], rate_limit: { rate_limit: {} } })).toContain("has no option");
+});
