@@ -13,8 +13,11 @@ export interface MysqlPool extends MysqlExecutor {
 }
 
 const noTable = "ER_NO_SUCH_TABLE";
-/** Another transaction came first, and this one did nothing. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot. */
-const overtaken: ReadonlySet<unknown> = new Set(["ER_DUP_ENTRY", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
+/**
+ * Another transaction came first, and this one did nothing. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot.
+ * ER_DATA_OUT_OF_RANGE is what an insert raises that is late.
+ */
+const overtaken: ReadonlySet<unknown> = new Set(["ER_DUP_ENTRY", "ER_LOCK_DEADLOCK", "ER_CHECKREAD", "ER_DATA_OUT_OF_RANGE"]);
 
 /** The SQL that makes the table, for MySQL 8 and MariaDB 10.6 and later. */
 export function mysqlMigration(options: TableOptions = {}): string {
@@ -46,11 +49,15 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
   // An UPDATE answers no row. But it answers the number that was last given to LAST_INSERT_ID.
   const noted = `LAST_INSERT_ID(${nowMs})`;
   const update = `UPDATE ${table} SET version = ?, value = ?, ends_ms = ${noted} + ? WHERE id = ? AND version = ? AND ${nowMs} BETWEEN ? AND ?`;
-  const insert = `INSERT INTO ${table} (version, value, ends_ms, id) SELECT ?, ?, ${noted} + ?, ? FROM DUAL WHERE ${nowMs} BETWEEN ? AND ?`;
-  const insertAll = `INSERT INTO ${table} (id, version, value, ends_ms) SELECT id, version, value, life + ? FROM JSON_TABLE(?, '$[*]' COLUMNS (
+  // An insert waits if another transaction has inserted the same row and may yet undo it. So the time is checked again in a last row, which is not
+  // inserted: the largest integer plus 1 is an error in each SQL mode, and undoes the statement.
+  const inTime = `NOT (~0 + (${nowMs} > ?))`;
+  const insert = `INSERT INTO ${table} (version, value, ends_ms, id) SELECT ?, ?, ${noted} + ?, ? FROM (SELECT 0 AS is_last UNION ALL SELECT 1) twice
+WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
+  const writeAll = `INSERT INTO ${table} (id, version, value, ends_ms) SELECT id, version, value, life + ? FROM JSON_TABLE(?, '$[*]' COLUMNS (
   id varchar(700) CHARACTER SET utf8mb4 PATH '$[0]', version bigint PATH '$[1]', value longtext CHARACTER SET utf8mb4 PATH '$[2]', life bigint PATH '$[3]'
-)) rows_given`;
-  const replaceAll = `${insertAll} ON DUPLICATE KEY UPDATE version = VALUES(version), value = VALUES(value), ends_ms = VALUES(ends_ms)`;
+)) rows_given WHERE IF(id IS NULL, ${inTime}, TRUE)`;
+  const replaceAll = `${writeAll} ON DUPLICATE KEY UPDATE version = VALUES(version), value = VALUES(value), ends_ms = VALUES(ends_ms)`;
 
   async function ask(where: MysqlExecutor, sql: string, values?: unknown[]): Promise<unknown> {
     try {
@@ -72,7 +79,7 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
 
   async function swapOne({ key, was, value, lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
     const version = newVersion();
-    const values = [version, value, lifeMs, key, ...(was === undefined ? [] : [was]), fromMs, untilMs];
+    const values = [version, value, lifeMs, key, was ?? untilMs, fromMs, untilMs];
     const { affectedRows, insertId } = (await ask(pool, was === undefined ? insert : update, values)) as Record<string, number>;
     if (affectedRows !== 1) return { ...(await read(pool, [key])), done: false };
     return { done: true, nowMs: insertId as number, rows: [{ version, value: value as string }] };
@@ -91,13 +98,13 @@ export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriv
         }));
         const written = writing.filter(({ value }) => value !== undefined);
         for (const [sql, isNew] of [
-          [insertAll, true],
+          [writeAll, true],
           [replaceAll, false],
         ] as const) {
           const some = written
             .filter(({ was }) => (was === undefined) === isNew)
             .map(({ key, version, value, lifeMs }) => [key, version, value, lifeMs]);
-          if (some.length > 0) await ask(connection, sql, [nowMs, JSON.stringify(some)]);
+          if (some.length > 0) await ask(connection, sql, [nowMs, JSON.stringify([...some, [null]]), untilMs]);
         }
         rows = writing.map(({ version, value = "" }) => ({ version, value }));
       }

@@ -26,8 +26,8 @@ export interface PostgresOptions extends TableOptions {
   prepare?: boolean;
 }
 
-/** Error codes: another transaction came first, and nothing was done. */
-const overtaken: ReadonlySet<unknown> = new Set(["23505", "40001", "40P01"]);
+/** Error codes: another transaction came first, or the time was over after a wait for one (22012, see `inTime`). Nothing was done. */
+const overtaken: ReadonlySet<unknown> = new Set(["22012", "23505", "40001", "40P01"]);
 /** Error codes: a prepared statement is missing, or exists already, because a pooler has changed the connection. Nothing was done. */
 const unprepared: ReadonlySet<unknown> = new Set(["26000", "42P05"]);
 const noTable = "42P01";
@@ -63,6 +63,8 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   let counts = false;
   // As a float: `extract` computes with decimals, which takes longer.
   const nowMs = "floor(date_part('epoch', clock_timestamp()) * 1000)";
+  // The time, or a division by zero, which undoes the statement. A row is written after a wait for the transaction that had locked or inserted it.
+  const inTime = (until: string): string => `${nowMs} / (${nowMs} <= ${until})::int`;
 
   // Rows are locked and inserted in one order, so that no two statements wait for each other. The clock is read after the locks.
   const swapSql = (onConflict: string): string => `WITH change AS (
@@ -80,7 +82,7 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   WHERE v.done AND f.key = c.key AND c.was IS NOT NULL AND c.value IS NOT NULL
 ), inserted AS (
   INSERT INTO ${table} (key, version, value, ends_ms) SELECT c.key, c.version, c.value, c.ends
-  FROM change c JOIN verdict v USING (swap) WHERE v.done AND c.was IS NULL ORDER BY c.key ${onConflict} RETURNING key
+  FROM change c JOIN verdict v USING (swap) WHERE v.done AND c.was IS NULL ORDER BY c.key ${onConflict} RETURNING key, ${inTime("(SELECT min(($8::float8[])[swap]) FROM verdict WHERE done)")}
 ), lost AS (
   SELECT c.swap, v.done, h.* FROM change c JOIN verdict v USING (swap) LEFT JOIN held h USING (key) LEFT JOIN inserted i USING (key)
   WHERE NOT v.done OR c.was IS NULL AND i.key IS NULL
@@ -94,9 +96,9 @@ WHERE key = $1 AND version = $7 AND ${nowMs} BETWEEN $5 AND $6`;
     load: `SELECT ${nowMs} AS now, f.key, f.version::text, f.value
 FROM (SELECT) one LEFT JOIN ${table} f ON f.key = ANY ($1::text[])`,
     update,
-    updateAndTell: `${update} RETURNING ${nowMs} AS now`,
+    updateAndTell: `${update} RETURNING ${inTime("$6")} AS now`,
     insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, $4
-WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS now`,
+WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")} AS now`,
     swap: swapSql(""),
     swapMany: swapSql("ON CONFLICT DO NOTHING"),
     sweep: `DELETE FROM ${table} WHERE key = ANY (ARRAY(
@@ -105,7 +107,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs} AS no
   };
 
   // Made once: pg looks a name up several times, and a text that is made anew must be hashed first.
-  const names = Object.fromEntries(Object.keys(sql).map((name) => [name, `floodgate-4-${name}-${table}`]));
+  const names = Object.fromEntries(Object.keys(sql).map((name) => [name, `floodgate-5-${name}-${table}`]));
 
   /** The rows of an answer. None also if another transaction came first, unless `orFail`. */
   async function ask(name: keyof typeof sql, values: unknown[], orFail = false, prepared = prepare): Promise<SwapAnswer[]> {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { type DatabaseServer, startMariadb } from "../../../tools/test-servers/src/index.js";
 import { mysql, mysqlMigration } from "../src/mysql.js";
 import { clientKillCase, raceCases, serverKillCase } from "./races.js";
-import { clientOptionsCase, suiteOf } from "./suite.js";
+import { clientOptionsCase, severalLimitsRaceCase, suiteOf, undoneInsertCase } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -31,6 +31,29 @@ describe("MariaDB", () => {
 });
 
 suiteOf("a store in MariaDB", () => mysql(pool));
+
+for (const level of ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]) {
+  severalLimitsRaceCase(`a store in MariaDB with ${level} transactions`, () =>
+    Array.from({ length: 4 }, () => {
+      const made = createPool({ host: server.host, port: server.port, user: "root", database: "test" });
+      onTestFinished(() => made.end());
+      made.on("connection", (connection) => connection.query(`SET SESSION TRANSACTION ISOLATION LEVEL ${level}`));
+      return mysql(made);
+    }),
+  );
+}
+
+undoneInsertCase(
+  "the driver for MariaDB",
+  () => mysql(pool),
+  async (keys) => {
+    const holder = await pool.getConnection();
+    onTestFinished(() => holder.release());
+    await holder.beginTransaction();
+    for (const key of keys) await holder.query("INSERT INTO floodgate VALUES (?, 1, '1', 1)", [key]);
+    return () => holder.rollback();
+  },
+);
 
 clientOptionsCase("a store in MariaDB", async () => {
   const driverWith = (options: PoolOptions) => {

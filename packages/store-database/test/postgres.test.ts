@@ -6,7 +6,7 @@ import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/
 import type { Version } from "../src/index.js";
 import { type PostgresClient, postgres, postgresMigration } from "../src/postgres.js";
 import { compareWithMemory } from "./compare-with-memory.js";
-import { clientOptionsCase, hostileKeysCase, suiteOf, swapManyCase } from "./suite.js";
+import { clientOptionsCase, hostileKeysCase, severalLimitsRaceCase, suiteOf, swapManyCase, undoneInsertCase } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -31,6 +31,24 @@ afterAll(async () => {
 suiteOf("a store in Postgres", () => postgres(pool));
 hostileKeysCase("a store in Postgres with the encoding LATIN1", () => postgres(latin));
 swapManyCase("the driver for Postgres", () => postgres(pool));
+severalLimitsRaceCase("a store in Postgres", () =>
+  Array.from({ length: 4 }, () => {
+    const made = new Pool({ host: server.host, port: server.port, user: "postgres", max: 2 });
+    onTestFinished(() => made.end());
+    return postgres(made);
+  }),
+);
+undoneInsertCase(
+  "the driver for Postgres",
+  () => postgres(pool),
+  async (keys) => {
+    const holder = await pool.connect();
+    onTestFinished(() => holder.release());
+    await holder.query("BEGIN");
+    await holder.query("INSERT INTO floodgate SELECT key, 1, '1', 1 FROM unnest($1::text[]) key", [keys]);
+    return () => holder.query("ROLLBACK");
+  },
+);
 if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));
 
 clientOptionsCase("a store in Postgres", async () => {

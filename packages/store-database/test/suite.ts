@@ -1,4 +1,4 @@
-import { fixedWindow } from "@floodgate/core";
+import { fixedWindow, type Store } from "@floodgate/core";
 import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -82,6 +82,61 @@ export function clientOptionsCase(
       const failing = databaseStore(driver, { prefix }).consume(limit, "one", 1, 60_000);
       await expect(failing).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining("rows as objects") });
     }
+  });
+}
+
+/** Lets stores that share nothing but the database ask for several limits at one moment. @param drivers each with a client of its own. */
+export function severalLimitsRaceCase(name: string, drivers: () => readonly DatabaseDriver[]): void {
+  it(`${name} allows exactly the smallest of several limits, of which some are new, to several processes`, {
+    timeout: 120_000,
+  }, async () => {
+    const prefix = `run-${prefixes++}`;
+    const limits = [40, 1000].map((limit) => createLimit(`most-${limit}`, fixedWindow({ limit, window: "365d" })));
+    const [all, own] = limits as [Limit, Limit];
+    const stores = drivers().map((driver) => databaseStore(driver, { prefix, denyCache: false }));
+    const asked = Array.from({ length: 120 }, (_, i) => {
+      const keys = [`user-${i % 7}`, `address-${i % 11}`];
+      const checks = [{ limit: all, key: "all", cost: 1 }, ...keys.map((key) => ({ limit: own, key, cost: 1 }))];
+      return (stores[i % stores.length] as Store<"async">).consumeAll(checks, 100_000);
+    });
+    const passed = (await Promise.all(asked)).filter((decisions) => decisions.every(({ allowed }) => allowed));
+    expect(passed).toHaveLength(40);
+    const keys = Array.from({ length: 11 }, (_, i) => [`user-${i}`, `address-${i}`]).flat();
+    const peeked = await Promise.all(keys.map((key) => stores[0]?.peek(own, key, 60_000)));
+    expect(peeked.reduce((sum, decision) => sum + 1000 - (decision?.remaining ?? 0), 0)).toBe(80);
+  });
+}
+
+/** Writes new rows that another transaction has inserted, and undoes once their time is over. @param hold inserts rows, and returns what undoes it. */
+export function undoneInsertCase(
+  name: string,
+  driver: () => DatabaseDriver,
+  hold: (keys: readonly string[]) => Promise<() => Promise<unknown>>,
+): void {
+  it(`${name} inserts nothing after its time, if another transaction had inserted the row and has undone it`, async () => {
+    const keys = ["one", "several", "many"].map((key) => `${key}-${Math.random()}`);
+    const [one, several, many] = keys as [string, string, string];
+    const writing = driver();
+    const change = (key: string, was?: Version) => ({ key, was, value: "1", lifeMs: 60_000 });
+    const { rows } = await writing.swap([change(`${several}-known`)], { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER });
+    const undo = await hold(keys);
+    const untilMs = (await writing.load([one])).nowMs + 200;
+    const valid = { fromMs: 0, untilMs };
+    const swaps = [
+      writing.swap([change(one)], valid),
+      writing.swap([change(several), change(`${several}-known`, rows[0]?.version)], valid),
+      writing.swapMany?.([
+        { changes: [change(many)], valid },
+        { changes: [change(`${many}-other`)], valid: { ...valid, untilMs: untilMs + 3_600_000 } },
+      ]),
+    ];
+    await expect.poll(async () => (await writing.load([one])).nowMs, { interval: 20 }).toBeGreaterThan(untilMs);
+    await undo();
+    expect((await Promise.all(swaps)).flat().map((swapped) => swapped?.done ?? "none")).toEqual(
+      writing.swapMany === undefined ? [false, false, "none"] : [false, false, false, true],
+    );
+    const loaded = await writing.load([...keys, `${several}-known`]);
+    expect(loaded.rows.map((row) => row?.version)).toEqual([undefined, undefined, undefined, rows[0]?.version]);
   });
 }
 
