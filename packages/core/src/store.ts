@@ -59,7 +59,7 @@ export { ServerClock } from "./support/clock.js";
 
 // Failures and events
 // Also in `index.ts`. A store that takes it from here is bundled without the rest of that.
-export { FloodgateError, wrongOption } from "./support/errors.js";
+export { FloodgateError, invalidOption, wrongOption } from "./support/errors.js";
 export { failedIn } from "./failure/breaker.js";
 export type { BreakerState } from "./events/events.js";
 export type { FailureOptions } from "./failure/store-guard.js";

@@ -1,6 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import { wrongOption } from "@floodgate/core/rules";
-import { atMost } from "@floodgate/core/store";
+import { atMost, invalidOption, wrongOption } from "@floodgate/core/store";
 import { reasonOf } from "./rules-error.js";
 
 /** The used part of `Redis` and `Cluster` of ioredis 5 and 6. */
@@ -46,7 +45,9 @@ export function rulesKey(where: string, redis: RulesRedis, key: string): RulesKe
   if (typeof key !== "string" || key === "") throw wrongOption(where, "key", "the name of a Redis key", key, '"floodgate:rules"');
   if (has<Ioredis>(redis, "call") && typeof redis.status === "string") return ofIoredis(redis, key);
   if (has<NodeRedis>(redis, "sendCommand") && typeof redis.isOpen === "boolean") return ofNodeRedis(redis, key);
-  throw wrongOption(where, "redis", "a connected client of ioredis or of redis (node-redis)", redis, 'new Redis("redis://127.0.0.1:6379")');
+  throw invalidOption(
+    `${where}: \`redis\` must be a connected client of ioredis or of redis (node-redis). Write new Redis("redis://127.0.0.1:6379").`,
+  );
 }
 
 function ofIoredis(redis: Ioredis, key: string): RulesKey {

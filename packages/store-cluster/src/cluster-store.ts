@@ -7,6 +7,7 @@ import {
   type Check,
   checkOptions,
   type Inspection,
+  invalidOption,
   type Limit,
   msLeft,
   removeWaiter,
@@ -67,14 +68,12 @@ export function clusterStore(options: ClusterStoreOptions = {}): Store<"async"> 
 
 function parent(): Port {
   if (process.env["pm_id"] !== undefined) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       "clusterStore: PM2 started this process, and PM2 cannot keep counts. Start one process by PM2 (exec_mode: fork) that forks its workers by node:cluster, or use redisStore.",
     );
   }
   if (process.send !== undefined) return process as Port;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     "clusterStore: this process was not forked, so it has no process to ask. Call it in a worker of node:cluster or in a forked process. In the primary write store: serveClusterStore().store. In a thread write clusterStore({ port }).",
   );
 }

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type Policy } from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, toPolicy } from "@floodgate/core/rules";
 import {
   asCharge,
@@ -9,8 +9,10 @@ import {
   decision,
   heldPolicy,
   inState,
+  invalidOption,
   type KeyBlock,
   type Limit,
+  wrongOption,
 } from "@floodgate/core/store";
 
 /** A process, thread or `MessagePort` that messages are sent to: `process`, a child process, a worker of `node:cluster`, a `Worker`. */
@@ -181,9 +183,7 @@ export function machineMs(steadyMs: number = performance.now()): number {
 /** Checks the option `name`. */
 export function storeName(where: string, name: unknown = "floodgate"): string {
   if (typeof name === "string" && name !== "") return name;
-  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`name\` must be a text that is not empty. Write name: "api".`, {
-    at: ["name"],
-  });
+  throw wrongOption(where, "name", "a text that is not empty", name, 'name: "api"');
 }
 
 /** @throws FloodgateError unless messages can be sent to it. */
@@ -191,9 +191,8 @@ export function checkPort(where: string, port: unknown): Port {
   const { on, off, send, postMessage } = (port ?? {}) as Partial<Record<keyof Port, unknown>>;
   const isPort = [on, off, send ?? postMessage].every((method) => typeof method === "function");
   if (isPort) return port as Port;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where}: a port must be a child process, a worker or a MessagePort of node:worker_threads, but was given ${port === null ? "null" : `a value of the type ${typeof port}`}. Write ${where === "connect" ? "connect(child)" : "clusterStore({ port: parentPort })"}.`,
-    { at: ["port"] },
+    ["port"],
   );
 }

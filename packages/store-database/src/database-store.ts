@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import type { Decision, Store } from "@floodgate/core";
 import {
   activeListener,
   type Blocked,
@@ -10,11 +10,14 @@ import {
   type Decided,
   decideAll,
   encodeKey,
+  flag,
   type Inspection,
   inspectIn,
+  invalidOption,
   type Limit,
   passesAll,
   wholeMsClock,
+  wrongOption,
 } from "@floodgate/core/store";
 import type { DatabaseDriver } from "./driver.js";
 import type { Entry } from "./entry.js";
@@ -54,23 +57,17 @@ const scopes = new WeakMap<object, Map<string, object>>();
 export function databaseStore(driver: DatabaseDriver, options: DatabaseStoreOptions = {}): Store<"async"> {
   const where = "databaseStore";
   if (typeof driver?.load !== "function" || typeof driver.swap !== "function") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
+    throw invalidOption(
       `${where}: a driver was expected, with \`load\` and \`swap\`. Write databaseStore(postgres(pool)). The drivers are entry points of the package: @floodgate/store-database/postgres, say.`,
     );
   }
   checkOptions(where, options, ["prefix", "clock", "denyCache"], 'databaseStore(driver, { prefix: "my-app" })');
   const { prefix = "floodgate", clock, denyCache = true } = options;
   if (typeof prefix !== "string" || !/^[\x21-\x7e]{1,64}$/.test(prefix)) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`prefix\` must be 1 to 64 printable ASCII characters without spaces, but was ${JSON.stringify(prefix)}. Write prefix: "my-app".`,
-    );
+    throw wrongOption(where, "prefix", "1 to 64 printable ASCII characters without spaces", prefix, 'prefix: "my-app"');
   }
-  if (typeof denyCache !== "boolean") {
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`denyCache\` must be true or false. Write denyCache: false.`);
-  }
-  return new DatabaseStore(driver, prefix, clock === undefined ? undefined : wholeMsClock(where, clock), denyCache);
+  const denies = flag(where, "denyCache", denyCache);
+  return new DatabaseStore(driver, prefix, clock === undefined ? undefined : wholeMsClock(where, clock), denies);
 }
 
 class DatabaseStore implements Store<"async"> {

@@ -1,5 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import { checkOptions } from "@floodgate/core/store";
+import { checkOptions, invalidOption, wrongOption } from "@floodgate/core/store";
 import type { Change, Loaded, Row } from "./driver.js";
 
 export interface TableOptions {
@@ -17,9 +17,12 @@ export function tableOf(where: string, options: TableOptions, more: readonly str
   checkOptions(where, options, ["table", ...more], `${where}(${client}{ table: "floodgate" })`);
   const { table = "floodgate" } = options;
   if (typeof table === "string" && /^[a-z_]\w{0,39}(\.[a-z_]\w{0,39})?$/.test(table)) return table;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`table\` must be a name of lower-case letters, digits and _, also after a schema and a dot, but was ${JSON.stringify(table)}. Write table: "floodgate".`,
+  throw wrongOption(
+    where,
+    "table",
+    "a name of lower-case letters, digits and _, also after a schema and a dot",
+    table,
+    'table: "floodgate"',
   );
 }
 
@@ -33,8 +36,7 @@ export function checkClient(where: string, client: unknown, methods: readonly st
   const missing = methods.find((method) => typeof given[method] !== "function");
   if (missing === undefined) return;
   const type = typeof given["then"] === "function" ? "a promise: await it first" : client === null ? "null" : typeof client;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where} takes the client of a database, but what was given (${type}) has no method \`${missing}\`. Write ${example}.`,
   );
 }

@@ -1,4 +1,4 @@
-import { type Decision, type EventListener, FloodgateError, type Store } from "@floodgate/core";
+import type { Decision, EventListener, Store } from "@floodgate/core";
 import {
   activeListener,
   type Blocked,
@@ -27,6 +27,7 @@ import {
   settleIn,
   wholeMsClock,
   wholeNumber,
+  wrongOption,
 } from "@floodgate/core/store";
 import { KeyTable, slack } from "./key-table.js";
 import { type Keyspace, type Keyspaces, noCells } from "./keyspaces.js";
@@ -58,16 +59,12 @@ const largestMaxKeys = 2 ** 23;
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
-  const maxKeys = options.maxKeys === undefined ? 100_000 : wholeNumber("memoryStore", "maxKeys", options.maxKeys, 1, 100_000);
-  if (maxKeys > largestMaxKeys) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `memoryStore: \`maxKeys\` can be at most ${largestMaxKeys} (2^23), but was ${maxKeys}. Write maxKeys: 1_000_000.`,
-    );
-  }
-  functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
-  const clock = options.clock === undefined ? undefined : wholeMsClock("memoryStore", options.clock);
-  return new TableStore(maxKeys, clock, options.onEvent);
+  const { maxKeys: given = 100_000, clock, onEvent } = options;
+  const maxKeys = wholeNumber("memoryStore", "maxKeys", given, 1, 100_000);
+  if (maxKeys > largestMaxKeys)
+    throw wrongOption("memoryStore", "maxKeys", `at most ${largestMaxKeys} (2^23)`, maxKeys, "maxKeys: 1_000_000");
+  functionOrNothing("memoryStore", "onEvent", onEvent, "(event) => console.log(event)");
+  return new TableStore(maxKeys, clock === undefined ? undefined : wholeMsClock("memoryStore", clock), onEvent);
 }
 
 /** A store in this process, which answers at once. */

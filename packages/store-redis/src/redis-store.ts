@@ -236,10 +236,10 @@ function checkLease(where: string, option: unknown = false): number | undefined 
 
 function checkDenyCache(where: string, option: unknown): PartOptions["denyCache"] {
   if (option === false) return undefined;
-  const { maxKeys, maxAgeMs } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
+  const { maxKeys = 100_000, maxAgeMs = 1000 } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
   if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 100_000 }");
   return {
-    maxKeys: maxKeys === undefined ? 100_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 100_000),
-    maxAgeMs: maxAgeMs === undefined ? 1000 : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
+    maxKeys: wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 100_000),
+    maxAgeMs: wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
   };
 }

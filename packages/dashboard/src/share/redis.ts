@@ -1,5 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
-import { atMost } from "@floodgate/core/store";
+import { atMost, invalidOption } from "@floodgate/core/store";
 
 /** The used part of `Redis` and `Cluster` of ioredis 5 and 6. */
 interface Ioredis {
@@ -44,10 +43,9 @@ export function senderOf(redis: DashboardRedis): Send {
       return atMost(timeoutMs, reply, () => new Error(`it did not answer within ${timeoutMs} ms`));
     };
   }
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     'dashboard: `redis` must be a client of ioredis or of redis (node-redis). Write redis: new Redis("redis://127.0.0.1:6379").',
-    { at: ["redis"] },
+    ["redis"],
   );
 }
 

@@ -1,4 +1,4 @@
-import { FloodgateError } from "@floodgate/core/store";
+import { invalidOption } from "@floodgate/core/store";
 import type { RedisClient } from "./client.js";
 import { type Glide, GlideClientOf } from "./glide.js";
 import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
@@ -24,8 +24,7 @@ export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (has<Glide>(client, "customCommand")) return new GlideClientOf(client, has(client, "pubsubShardChannels"));
   const connection = upstashConnection(client);
   if (connection !== undefined) return new UpstashClient(connection);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
+  throw invalidOption(
     `${where} takes a client of ioredis (new Redis(), new Cluster([...])), redis (createClient(), createCluster(), createSentinel()), iovalkey, Valkey GLIDE or @upstash/redis, but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
   );
 }
