@@ -54,7 +54,7 @@ export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from ".
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
-export { addWaiter, atMost, msLeft, removeWaiter, unblockedMs, Waiter } from "./failure/deadlines.js";
+export { addWaiter, atMost, msLeft, unblockedMs, Waiter } from "./failure/deadlines.js";
 export { ServerClock } from "./support/clock.js";
 
 // Failures and events

@@ -10,7 +10,6 @@ import {
   invalidOption,
   type Limit,
   msLeft,
-  removeWaiter,
   unblockedMs,
   Waiter,
 } from "@floodgate/core/store";
@@ -87,20 +86,15 @@ type MakeCall = (limitNumber: (limit: Limit) => number) => Call;
 type Read = (n: number) => unknown;
 
 /** A call, and how many wait for its result: several if they are equal requests. They share the deadline of the first. */
-class Group extends Waiter {
+class Group extends Waiter<Read> {
   readonly call: MakeCall;
   readonly timeoutMs: number;
   /** What it takes. Only requests have it. */
   readonly request: Check | undefined;
-  settled = false;
   /** How many wait. */
   times = 0;
   readonly #connection: Connection;
   readonly #read: (result: never) => unknown;
-  /** One for all: a promise of each request's own, with its functions, would cost more. */
-  readonly #answer: Promise<Read>;
-  #resolve!: (read: Read) => void;
-  fail!: (error: FloodgateError) => void;
 
   constructor(connection: Connection, timeoutMs: number, call: MakeCall, read: (result: never) => unknown, request: Check | undefined) {
     super(timeoutMs);
@@ -109,10 +103,6 @@ class Group extends Waiter {
     this.#read = read;
     this.request = request;
     this.timeoutMs = timeoutMs;
-    this.#answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.fail = reject;
-    });
   }
 
   /** Whether a request may join: it is equal, and made in the same millisecond. */
@@ -122,16 +112,17 @@ class Group extends Waiter {
     return isEqual && !this.settled && this.times < maxCalls && unblockedMs() + timeoutMs < this.deadlineMs + 1;
   }
 
+  /** All share one promise: one of each request's own, with its functions, would cost more. */
   join<T>(): Promise<T> {
     const n = this.times++;
-    return this.#answer.then((read) => read(n) as T);
+    return this.answer.then((read) => read(n) as T);
   }
 
-  finish(result: unknown): void {
+  finishBy(result: unknown): void {
     const made = Array.isArray(result) && this.times > 1 ? ofRuns(result as Runs) : [result];
     // Of equal requests, those after a failure have no decision.
     const reason = Array.isArray(result) ? result.at(-1) : result;
-    this.#resolve((n) => {
+    this.finish((n) => {
       if (typeof reason === "string" && (made.length <= n || made[n] === reason)) throw fault(reason);
       try {
         return this.#read(made[n] as never);
@@ -271,7 +262,7 @@ class Connection {
     if (floodgate !== this.#name || results !== this.#id || list === undefined) return;
     this.#hasAnswered = true;
     for (const [i, group] of this.#inFlight.entries()) {
-      if (this.#settles(group)) group.finish(theirs === version ? list[i] : otherVersion);
+      if (!group.settled) group.finishBy(theirs === version ? list[i] : otherVersion);
     }
     this.#rest();
   };
@@ -287,16 +278,8 @@ class Connection {
   ] as const;
 
   #failAll(groups: readonly Group[], error: FloodgateError): void {
-    for (const group of groups) if (this.#settles(group)) group.fail(error);
+    for (const group of groups) group.fail(error);
     this.#rest();
-  }
-
-  /** Whether a call still waits. From now on it does not. */
-  #settles(group: Group): boolean {
-    if (group.settled) return false;
-    group.settled = true;
-    removeWaiter(group);
-    return true;
   }
 }
 

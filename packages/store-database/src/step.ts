@@ -15,11 +15,9 @@ export interface StepOwner {
 
 const nothing = (): void => undefined;
 
-/** One call of the store, with its promise. It settles once, by its deadline. */
-export class Step<T = unknown> extends Waiter {
+/** One call of the store. */
+export class Step<T = unknown> extends Waiter<T> {
   readonly keys: readonly string[];
-  readonly answer: Promise<T>;
-  settled = false;
   /** Whether a change with it has been sent and not answered. */
   inFlight = false;
   /** How often a change with it was not written. */
@@ -29,9 +27,8 @@ export class Step<T = unknown> extends Waiter {
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
   readonly #owner: StepOwner;
-  #result: T | undefined;
-  #resolve!: (value: T) => void;
-  #reject!: (error: unknown) => void;
+  /** Of the last run. */
+  result: T | undefined;
 
   constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, owner: StepOwner) {
     super(timeoutMs);
@@ -39,10 +36,6 @@ export class Step<T = unknown> extends Waiter {
     this.#work = work;
     this.#timeoutMs = timeoutMs;
     this.#owner = owner;
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
   }
 
   /** Resolves when its keys may be free. */
@@ -53,21 +46,10 @@ export class Step<T = unknown> extends Waiter {
   }
 
   run(rows: ReadonlyMap<string, { readonly entry: Entry }>, nowMs: number): void {
-    this.#result = this.#work(
+    this.result = this.#work(
       this.keys.map((key) => (rows.get(key) as { readonly entry: Entry }).entry),
       nowMs,
     );
-  }
-
-  /** Settles the promise with the result of the last run. */
-  finish(): void {
-    this.settled = true;
-    this.#resolve(this.#result as T);
-  }
-
-  fail(error: unknown): void {
-    this.settled = true;
-    this.#reject(error);
   }
 
   expire(): void {

@@ -1,4 +1,4 @@
-import { addWaiter, type Clock, msLeft, removeWaiter, workEndsWithRequest } from "@floodgate/core/store";
+import { addWaiter, type Clock, msLeft, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
@@ -197,7 +197,7 @@ export class SwapQueue implements StepOwner {
       // Whether it was written is unknown.
       for (const key of batch.keys) this.#seen.delete(key);
       const reason = fault(error);
-      for (const step of batch.steps) if (!step.settled) this.#settle(step, () => step.fail(reason));
+      for (const step of batch.steps) step.fail(reason);
     }
     for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     const unsettled = batch.steps.filter(({ settled }) => !settled);
@@ -209,11 +209,6 @@ export class SwapQueue implements StepOwner {
   goOn(): void {
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();
-  }
-
-  #settle(step: Step, how: () => void): void {
-    how();
-    removeWaiter(step);
   }
 
   /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */
@@ -242,7 +237,7 @@ export class SwapQueue implements StepOwner {
   #finishFresh({ steps, rows }: Plan): void {
     for (const step of steps) {
       const isFresh = step.keys.every((key) => (rows.get(key) as PlannedRow).seen.sentMs >= step.askedMs);
-      if (isFresh && !step.settled) this.#settle(step, () => step.finish());
+      if (isFresh) step.finish(step.result);
     }
   }
 
@@ -308,7 +303,7 @@ export class SwapQueue implements StepOwner {
     }
     for (const step of open) {
       step.inFlight = false;
-      if (swapped.done && !step.settled) this.#settle(step, () => step.finish());
+      if (swapped.done) step.finish(step.result);
     }
     if (swapped.done) {
       this.#sweep();

@@ -1,4 +1,4 @@
-import { activeListener, addWaiter, type Clock, msLeft, removeWaiter, ServerClock, unblockedMs } from "@floodgate/core/store";
+import { activeListener, addWaiter, type Clock, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
@@ -266,10 +266,7 @@ export class CommandQueue implements Queue {
   }
 
   #fail(steps: readonly Step[], error: unknown): void {
-    for (const step of steps) {
-      step.fail(error);
-      removeWaiter(step);
-    }
+    for (const step of steps) step.fail(error);
   }
 
   /** @throws MalformedReply and accepts nothing of that reply. */
@@ -284,12 +281,8 @@ export class CommandQueue implements Queue {
       reply.end();
       const denied: Step[] = [];
       for (const step of batch.steps) {
-        if (step.problem !== undefined && isNameless(step.problem)) {
-          denied.push(step);
-        } else {
-          step.settle(reply);
-          removeWaiter(step);
-        }
+        if (step.problem !== undefined && isNameless(step.problem)) denied.push(step);
+        else step.settle(reply);
       }
       if (denied.length > 0) this.#forbidden(denied);
     }

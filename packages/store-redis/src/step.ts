@@ -12,24 +12,20 @@ export interface Queue {
 }
 
 /**
- * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
+ * One step of the script. `read` only reads its answer; `settle` accepts it after
  * all answers of the batch were read and are valid.
  */
-export abstract class Step<T = unknown, Answer = T> extends Waiter {
+export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   readonly redisKey: string;
   /** The number of its keys. */
   readonly checks: number;
-  readonly answer: Promise<T>;
   /** By the steady clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
   readonly dueMs: number;
   /** The index of its first key in the batch, from 1. */
   firstKey = 0;
-  settled = false;
   /** The queue that it waits in; undefined after it was sent. */
   queue: Queue | undefined;
   readonly #timeoutMs: number;
-  #resolve!: (value: T) => void;
-  #reject!: (error: unknown) => void;
   #read: unknown;
   /** The problem of this step, if only this step failed. */
   problem: string | undefined;
@@ -40,10 +36,6 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter {
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
   }
 
   /** How it is sent alone, if a script of its own decides it. */
@@ -78,17 +70,8 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter {
   /** Settles the promise with what was read, unless it has timed out. */
   settle(reply: Reply): void {
     if (this.settled) return;
-    if (this.problem !== undefined) {
-      this.fail(stepFault(this.problem, this.redisKey));
-      return;
-    }
-    this.#resolve(this.accept(this.#read as Answer, reply));
-    this.settled = true;
-  }
-
-  fail(error: unknown): void {
-    this.settled = true;
-    this.#reject(error);
+    if (this.problem === undefined) this.finish(this.accept(this.#read as Answer, reply));
+    else this.fail(stepFault(this.problem, this.redisKey));
   }
 
   expire(): void {

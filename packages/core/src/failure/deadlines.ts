@@ -33,8 +33,10 @@ export function unblockedMs(nowMs: number = steadyMs()): number {
 /** How much longer than its timeout an operation may wait because the event loop was blocked. */
 const maxExtraMs = 10_000;
 
-/** A pending operation with a deadline, `timeoutMs` after it was made. */
-export abstract class Waiter {
+/** A pending operation with a deadline, `timeoutMs` after it was made, and a promise of its result. It settles once. */
+export abstract class Waiter<T = unknown> {
+  readonly answer: Promise<T>;
+  settled = false;
   /** When it was made, by the steady clock. */
   readonly askedMs: number = steadyMs();
   /** The deadline by the running clock (`unblockedMs`), which stops while the event loop is blocked. It may be extended. */
@@ -43,27 +45,48 @@ export abstract class Waiter {
   readonly latestMs: number;
   /** Its index among all that wait, which this file maintains; -1 if it does not wait. */
   place: number = -1;
+  #resolve!: (value: never) => void;
+  #reject!: (error: unknown) => void;
 
   constructor(timeoutMs: number) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
     this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
     this.latestMs = this.askedMs + timeoutMs + maxExtraMs;
   }
 
-  /** Called once, after the deadline. */
+  finish(value: T): void {
+    if (this.#settles()) this.#resolve(value as never);
+  }
+
+  fail(error: unknown): void {
+    if (this.#settles()) this.#reject(error);
+  }
+
+  #settles(): boolean {
+    if (this.settled) return false;
+    this.settled = true;
+    removeWaiter(this);
+    return true;
+  }
+
+  /** Called once, after the deadline. It must fail. */
   abstract expire(): void;
 }
 
 /** A promise that is waited for. */
-class Pending extends Waiter {
-  readonly #giveUp: () => void;
+class Pending<T> extends Waiter<T> {
+  readonly #expired: () => unknown;
 
-  constructor(timeoutMs: number, giveUp: () => void) {
+  constructor(timeoutMs: number, expired: () => unknown) {
     super(timeoutMs);
-    this.#giveUp = giveUp;
+    this.#expired = expired;
   }
 
   expire(): void {
-    this.#giveUp();
+    this.fail(this.#expired());
   }
 }
 
@@ -88,8 +111,8 @@ export function addWaiter(waiter: Waiter): void {
   } else if (waiter.deadlineMs < dueMs) armFor(waiter.deadlineMs, msLeft(waiter));
 }
 
-/** Removes a waiter, and returns whether it waited. The timer may fire for nothing, which is cheaper than stopping it each time. */
-export function removeWaiter(waiter: Waiter): boolean {
+/** Removes a waiter that is settled, or over, and returns whether it waited. The timer may fire for nothing, which is cheaper than stopping it each time. */
+function removeWaiter(waiter: Waiter): boolean {
   const { place } = waiter;
   waiter.place = -1;
   if (place < 0) return false;
@@ -104,17 +127,13 @@ export function removeWaiter(waiter: Waiter): boolean {
 
 /** Waits for a promise for at most `timeoutMs`, then rejects with the error that `expired` makes. */
 export function atMost<T>(timeoutMs: number, pending: PromiseLike<T>, expired: () => unknown): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const waiter = new Pending(timeoutMs, () => reject(expired()));
-    addWaiter(waiter);
-    const settle =
-      <V>(how: (value: V) => void) =>
-      (value: V) => {
-        removeWaiter(waiter);
-        how(value);
-      };
-    pending.then(settle(resolve), settle(reject));
-  });
+  const waiter = new Pending<T>(timeoutMs, expired);
+  addWaiter(waiter);
+  pending.then(
+    (value) => waiter.finish(value),
+    (error) => waiter.fail(error),
+  );
+  return waiter.answer;
 }
 
 /** Sets the timer for the first deadline, which is `leftMs` away, if it would fire later or not at all. */
