@@ -10,7 +10,7 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
     if (request.url === request.originalUrl && !(/;|\/$/.test(path) && request.routeOptions.url !== path)) return path;
     // Fastify serves `/users/` by the route `/users/:id`, with an empty id. The pattern then stands for the path.
-    return [path, path.replace(/;.*/, ""), sentPath(request.originalUrl), request.routeOptions.url ?? path].map((path) => ({ path }));
+    return [path, path.replace(/;.*/, ""), sentPath(request.originalUrl), request.routeOptions.url ?? path];
   },
   clientIp(request) {
     if (isForgeable(request)) {

@@ -44,7 +44,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request: { url } }) {
     // Some servers pass a URL as the client wrote it.
     const [path, sent] = [new URL(url).pathname, sentPath(url)];
-    return path === sent ? path : [{ path }, { path: sent }];
+    return path === sent ? path : [path, sent];
   },
   header: ({ request }, name) => request.headers.get(name) ?? undefined,
   remoteAddress: address,

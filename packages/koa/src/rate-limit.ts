@@ -1,15 +1,13 @@
 import type { Decision } from "@floodgate/core";
+import type { Outcome, RateLimitControls, RateLimitOptions } from "@floodgate/core/adapter";
 import {
   andThen,
   canReject,
   clientClosedRequest,
   contextMiddleware,
   functionOrNothing,
-  type Outcome,
   passInTurn,
   RateLimit,
-  type RateLimitControls,
-  type RateLimitOptions,
   setHeaders,
   withFaults,
 } from "@floodgate/core/adapter";

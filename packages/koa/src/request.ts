@@ -1,18 +1,6 @@
 import type { Decision } from "@floodgate/core";
-import {
-  forgeableClientIp,
-  type HeaderTarget,
-  maxHops,
-  mountedPaths,
-  type NodeMessage,
-  type NodeResponse,
-  nodeReaderOf,
-  type PossiblePath,
-  parsedPath,
-  type RequestPath,
-  type RequestReader,
-  reparsedPaths,
-} from "@floodgate/core/adapter";
+import type { HeaderTarget, NodeMessage, NodeResponse, RequestPath, RequestReader } from "@floodgate/core/adapter";
+import { forgeableClientIp, getOrMake, maxHops, mountedPaths, nodeReaderOf, parsedPath, reparsedPaths } from "@floodgate/core/adapter";
 
 // biome-ignore lint/suspicious/noExplicitAny: only the app knows what it, its routers and its body parsers put there
 type Any = any;
@@ -76,14 +64,11 @@ function fullPath(ctx: KoaContext): RequestPath {
   // Some targets, such as `/\\a@#`, have no path, although Koa's types say so. No route serves them.
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
-  const hasSlashMount = followed.get(ctx.app.context as object) === true;
   const full = base === undefined ? mountedPaths(originalUrl, rest, mountPath + rest) : parsedPath(base, rest, url, originalUrl);
   // The app may give @koa/router another path. The router leaves its own patterns in `routerPath`; only its old versions read it.
   const given = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
-  const others = [...given.map((path): PossiblePath => ({ path })), ...reparsedPaths(rest, hasSlashMount)];
-  if (others.length === 0) return full;
-  const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
-  return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
+  const reparsed = reparsedPaths(base ?? "", rest, followed.get(ctx.app.context as object) === true);
+  return given.length + reparsed.length === 0 ? full : [full, given.map((path) => (base ?? "") + path), reparsed].flat();
 }
 
 /** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */
@@ -92,18 +77,11 @@ function routePattern({ _matchedRoute: pattern, matched }: KoaContext): string |
   return matched.some((layer) => layer.path === pattern && layer.methods.length > 0) ? `${pattern}` : undefined;
 }
 
-/** A mount of koa-mount that a request is in. */
-interface Mount {
-  /** The prefixes of all mounts up to this one. */
-  readonly base: string;
-  /** The path before the prefix was removed. koa-mount restores it when the request leaves. */
-  readonly outside: string;
-  readonly outer: Mount | undefined;
-}
+/** The mounts of koa-mount that a request is in, the innermost first: the prefixes up to it, and the path before its own was removed. */
+type Mounts = { readonly base: string; readonly outside: string }[];
 
-const innermost: unique symbol = Symbol("floodgate.mount");
-
-type Followed = KoaContext & { [innermost]?: Mount | undefined };
+/** The mounts of requests that have entered one. */
+const mounts = new WeakMap<object, Mounts>();
 
 /** The apps, by the prototype of their contexts: whether a request entered a mount whose path ends in a slash. */
 const followed = new WeakMap<object, boolean>();
@@ -112,12 +90,10 @@ const followed = new WeakMap<object, boolean>();
  * All prefixes that koa-mount has removed from a request's path so far. koa-mount reports only the innermost one, so we follow each app's
  * contexts from the first request on. Undefined if the request entered a mount before that.
  */
-function mountedAt(ctx: Followed): string | undefined {
-  if (innermost in ctx) {
-    const mount = ctx[innermost];
-    // An app may set a mount path itself, and remove nothing from the path.
-    return (mount?.outside === ctx.path ? mount?.outer : mount)?.base ?? "";
-  }
+function mountedAt(ctx: KoaContext): string | undefined {
+  const entered = mounts.get(ctx);
+  // An app may set a mount path itself, and remove nothing from the path.
+  if (entered !== undefined) return entered.find(({ outside }) => outside !== ctx.path)?.base ?? "";
   const { context } = ctx.app;
   if (context !== undefined && !followed.has(context)) {
     followed.set(context, false);
@@ -127,22 +103,22 @@ function mountedAt(ctx: Followed): string | undefined {
 }
 
 /** koa-mount sets `ctx.mountPath` and then `ctx.path` when a request enters a mount, and `ctx.path` alone when it leaves. */
-const accessors: ThisType<Followed> = {
+const accessors: ThisType<KoaContext> = {
   get mountPath(): string | undefined {
     return this.request["mountPath"];
   },
   set mountPath(prefix: string) {
     if (prefix.endsWith("/")) followed.set(this.app.context as object, true);
     this.request["mountPath"] = prefix;
-    const outer = this[innermost];
-    this[innermost] = { base: (outer?.base ?? "") + prefix, outside: this.path, outer };
+    const entered = getOrMake(mounts, this, (): Mounts => []);
+    entered.unshift({ base: (entered[0]?.base ?? "") + prefix, outside: this.path });
   },
   get path(): string {
     return this.request["path"];
   },
   set path(path: string) {
-    const mount = this[innermost];
-    if (mount?.outside === path) this[innermost] = mount?.outer;
+    const entered = mounts.get(this);
+    if (entered?.[0]?.outside === path) entered.shift();
     this.request["path"] = path;
   },
 };

@@ -64,15 +64,14 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
   const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
   if (!originalUrl.includes("#") && !/;|.\/$/.test(path)) return full;
-  const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
+  const possible: PossiblePath[] = [full].flat();
   // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. With `useSemicolonDelimiter`, its path ends at a semicolon.
   const sent = sentPath(originalUrl);
   const start = sent.replace(/;.*/, "");
-  for (const path of [`${sent}/`, start, `${start}/`]) possible.push({ path });
+  possible.push(`${sent}/`, start, `${start}/`);
   if (url !== originalUrl) possible.push({ path: path.replace(/;.*/, ""), unknown: "before" });
   // To polka and restana, a `#` is part of the path.
-  if (originalUrl.includes("#"))
-    possible.push({ path: originalUrl }, ...(url === originalUrl ? [] : [{ path: url, unknown: "before" } as const]));
+  if (originalUrl.includes("#")) possible.push(originalUrl, url === originalUrl ? url : { path: url, unknown: "before" });
   return possible;
 }
 

@@ -8,11 +8,8 @@ export const anySegments: unique symbol = Symbol("*");
 /** A request's path; or several, if the adapter cannot be certain which path the routers follow. */
 export type RequestPath = string | readonly PossiblePath[];
 
-export interface PossiblePath {
-  readonly path: string;
-  /** Where unknown segments may be added. */
-  readonly unknown?: "before" | "after";
-}
+/** A path; or a part of one, and where unknown segments may be added. */
+export type PossiblePath = string | { readonly path: string; readonly unknown?: "before" | "after" };
 
 /** A segment that some servers drop: one that a `..` may remove, or one way of several to read the same characters. */
 export interface OptionalSegment {
@@ -48,8 +45,9 @@ const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[ef]|3b|5c|[01][\d
  */
 export function readingsOf(path: RequestPath): Readings {
   if (typeof path === "string") return readingsOfText(path);
-  return path.flatMap(({ path, unknown }) => {
-    const readings = readingsOfText(path);
+  return path.flatMap((possible) => {
+    const readings = readingsOfText(textOf(possible));
+    const unknown = typeof possible === "string" ? undefined : possible.unknown;
     if (unknown === undefined) return readings;
     return readings.map((reading): Reading => (unknown === "before" ? [anySegments, ...reading] : [...reading, anySegments]));
   });
@@ -60,8 +58,10 @@ export function readingsOf(path: RequestPath): Readings {
  * UTF-8, in any spelling; or two of these: an empty segment, an encoded slash, a `;`, a segment that ends with a dot or a space.
  */
 export function isAmbiguous(path: RequestPath): boolean {
-  return typeof path === "string" ? isAmbiguousText(withoutQuery(path)) : path.some(({ path }) => isAmbiguousText(withoutQuery(path)));
+  return [path].flat().some((possible) => isAmbiguousText(withoutQuery(textOf(possible))));
 }
+
+const textOf = (possible: PossiblePath): string => (typeof possible === "string" ? possible : possible.path);
 
 function isAmbiguousText(path: string): boolean {
   if (!path.includes("%") && !unusual.test(path)) return false;

@@ -101,10 +101,10 @@ export function parsedPath(base: string, path: string, target: string, sentTarge
   const routed = base + path;
   const isAsSent = sentTarget.length === base.length + target.length && sentTarget.startsWith(base) && sentTarget.endsWith(target);
   if (isAsSent && routed.startsWith("/") && target.startsWith(path) && !path.includes("//") && !parsedAnew.test(target)) return routed;
-  const possible: PossiblePath[] = [{ path: routed }];
+  const possible: PossiblePath[] = [routed];
   // If the app rewrites paths, a rule may use the rewritten path or the sent one.
   const sent = sentPath(sentTarget);
-  if (sent !== routed && `${sent}/` !== routed) possible.push({ path: sent });
+  if (sent !== routed && `${sent}/` !== routed) possible.push(sent);
   const known = certainStart(target);
   if (known !== undefined) possible.push({ path: base + known, unknown: "after" });
   const knownOfSent = target === sentTarget ? undefined : certainStart(sentTarget);
@@ -143,11 +143,11 @@ function certainStart(target: string): string | undefined {
  * @param inner that path with the prefix of the innermost mount, if that is known. The app may have rewritten it.
  */
 export function mountedPaths(sentTarget: string, path: string, inner: string | undefined): readonly PossiblePath[] {
-  const sent = { path: sentPath(sentTarget) };
-  if (inner === undefined) return [sent, path === "/" ? { path } : { path, unknown: "before" }];
-  const possible: PossiblePath[] = [sent, { path }, { path: inner }];
-  if (path !== sent.path && inner !== sent.path && inner !== `${sent.path}/`)
-    possible.push({ path: sent.path.endsWith(inner) ? inner : path, unknown: "before" });
+  const sent = sentPath(sentTarget);
+  if (inner === undefined) return [sent, path === "/" ? path : { path, unknown: "before" }];
+  const possible: PossiblePath[] = [sent, path, inner];
+  if (path !== sent && inner !== sent && inner !== `${sent}/`)
+    possible.push({ path: sent.endsWith(inner) ? inner : path, unknown: "before" });
   return possible;
 }
 
@@ -160,21 +160,22 @@ const maxSchemes = 4;
 /**
  * Other possible paths, if a mount path may end in a slash. Such a mount takes the slash too, and what is left is parsed as a URL: of `x:/login`
  * and `x://host/login` the path is `/login`. That of `x:host/login` is too, but `/items/1:cancel` is a usual path.
+ * @param base the prefix that routers have removed so far.
  * @param hasSlashMount whether a mount path ends in a slash. Else usual paths are left out.
  */
-export function reparsedPaths(path: string, hasSlashMount: boolean): PossiblePath[] {
+export function reparsedPaths(base: string, path: string, hasSlashMount: boolean): PossiblePath[] {
   if (!urlInPath.test(path)) return [];
   const possible: PossiblePath[] = [];
   const trimmed = path.search(/\/[\0-\x20\xa0\ufeff]/);
-  if (trimmed >= 0) possible.push({ path: path.slice(0, trimmed), unknown: "after" });
+  if (trimmed >= 0) possible.push({ path: base + path.slice(0, trimmed), unknown: "after" });
   for (const { 0: scheme, 1: slashes, 2: host, index } of path.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
     if (host !== "" && slashes === undefined && !hasSlashMount) continue;
-    const before = path.slice(0, index);
+    const before = base + path.slice(0, index);
     if (possible.length >= maxSchemes) {
       possible.push({ path: before, unknown: "after" });
       break;
     }
-    possible.push({ path: before + path.slice(index + scheme.length) });
+    possible.push(before + path.slice(index + scheme.length));
   }
   return possible;
 }
