@@ -1,30 +1,28 @@
-/*! Has uPlot: Copyright (c) 2025, Leon Sorokin, MIT Licensed, https://github.com/leeoniya/uPlot */
+import { fill, h, svg } from "./dom.js";
+import { linearTicks, timeStep } from "./ticks.js";
 
-import uPlot from "uplot";
-import { h } from "./dom.js";
-import { onThemeChange, readTheme, type Theme } from "./theme.js";
-
-/** One line or area of a chart. Later ones are drawn over earlier ones. */
+/** Figures of a chart: an area, its upper edge, or both. Colours are values of CSS. */
 export interface Layer {
-  fill(theme: Theme): string | CanvasPattern | undefined;
-  stroke(theme: Theme): string;
-  readonly width?: number;
-  /** Whether it has a line at any number of steps. Else the lines go when they would cover the areas. */
+  /** One for each interval; null: not known. */
+  readonly values: readonly (number | null)[];
+  readonly fill?: string;
+  readonly stroke?: string;
+  /** Whether the edge is drawn at any number of intervals. Else it goes when it would cover the areas. */
   readonly alwaysLined?: boolean;
-  /** Steps by default: a figure counts for its whole interval. */
-  readonly shape?: "steps" | "bars" | "line";
+  /** Whether the area is bars. By default, a figure counts for its whole interval. */
+  readonly bars?: boolean;
 }
 
-/** What a chart shows: intervals of one length, and for each of them a value of each layer (null: not known). */
+/** What a chart shows: intervals of one length. */
 export interface Frame {
   readonly startMs: number;
   readonly stepMs: number;
-  readonly layers: readonly (readonly (number | null)[])[];
+  /** Later ones are drawn over earlier ones. */
+  readonly layers: readonly Layer[];
 }
 
-export interface ChartOptions {
+interface ChartOptions {
   readonly height: number;
-  readonly layers: readonly Layer[];
   /** Writes a figure of the vertical axis. */
   readonly axis: (value: number) => string;
   /** Writes a time of the horizontal axis. Times are evenly spaced. */
@@ -34,29 +32,33 @@ export interface ChartOptions {
   /** The vertical axis reaches at least up to here. */
   readonly atLeast: number;
   readonly most?: number;
-  /** Whether it points together with the other charts. True by default. */
-  readonly sync?: boolean;
-  /** The interval under the pointer, or `undefined` if it is elsewhere. */
-  readonly onPoint?: (index: number | undefined) => void;
+  /** Called with the interval under the pointer, or `undefined` if it is elsewhere. */
+  readonly onPoint: (interval: number | undefined) => void;
 }
 
-const linedSteps = 400;
+const linedIntervals = 400;
+/** The edges of the area that the axes leave. */
+export const left = 46;
+const right = 4;
+const top = 10;
+const bottom = 26;
 
-/** A uPlot in the colours of the page, as wide as its place. */
+/** Figures over time, as wide as their place. */
 export class Chart {
-  readonly element: HTMLElement = h("div", { class: "chart", "aria-hidden": "true" });
+  readonly #svg = svg("svg");
+  readonly #cursor = svg("line", { class: "cursor", y1: top, hidden: true });
+  readonly element: HTMLElement = h("div", { class: "chart", "aria-hidden": "true" }, this.#svg);
   readonly #options: ChartOptions;
-  #plot: uPlot | undefined;
   #frame: Frame | undefined;
+  /** Where the pointer is, in pixels from the left. */
+  #pointer: number | undefined;
 
   constructor(options: ChartOptions) {
     this.#options = options;
-    new ResizeObserver(() => this.#fit()).observe(this.element);
-    onThemeChange(() => {
-      this.#plot?.destroy();
-      this.#plot = undefined;
-      this.#draw();
-    });
+    this.element.style.minHeight = `${options.height}px`;
+    new ResizeObserver(() => this.#draw()).observe(this.element);
+    this.element.addEventListener("mousemove", ({ clientX }) => this.#point(clientX - this.element.getBoundingClientRect().left));
+    this.element.addEventListener("mouseleave", () => this.#point(undefined));
   }
 
   show(frame: Frame): void {
@@ -64,113 +66,91 @@ export class Chart {
     this.#draw();
   }
 
-  get #intervals(): number {
-    return this.#frame?.layers[0]?.length ?? 0;
+  /** Marks an interval. */
+  mark(interval: number | undefined): void {
+    const x = this.#x((interval ?? 0) + 0.5);
+    this.#cursor.toggleAttribute("hidden", interval === undefined);
+    for (const name of ["x1", "x2"]) this.#cursor.setAttribute(name, String(x));
   }
 
-  /** When an interval starts, in seconds since the epoch. */
-  #secondsAt(interval: number): number {
-    const { startMs, stepMs } = this.#frame as Frame;
-    return (startMs + interval * stepMs) / 1000;
+  get #intervals(): number {
+    return this.#frame?.layers[0]?.values.length ?? 0;
+  }
+
+  get #width(): number {
+    return this.element.clientWidth - left - right;
+  }
+
+  #x(interval: number): number {
+    return left + (interval * this.#width) / Math.max(1, this.#intervals);
+  }
+
+  #point(pointer: number | undefined): void {
+    this.#pointer = pointer;
+    const interval = pointer === undefined ? -1 : Math.floor(((pointer - left) / this.#width) * this.#intervals);
+    const pointed = interval >= 0 && interval < this.#intervals ? interval : undefined;
+    this.mark(pointed);
+    this.#options.onPoint(pointed);
   }
 
   #draw(): void {
-    const frame = this.#frame;
-    const width = this.element.clientWidth;
-    if (frame === undefined || width === 0) return;
-    const data = this.#dataOf(frame);
-    if (this.#plot === undefined) this.#plot = new uPlot(this.#plotOptions(width), data, this.element);
-    else this.#plot.setData(data);
+    if (this.#frame === undefined || this.#width <= 0) return;
+    const { height, axis, atLeast, most = Number.POSITIVE_INFINITY } = this.#options;
+    const { layers } = this.#frame;
+    const floor = height - bottom;
+    const highest = layers.flatMap(({ values }) => values).reduce<number>((max, value) => Math.max(max, value ?? 0), 0);
+    const reach = Math.min(most, Math.max(atLeast, highest * 1.08));
+    const y = (value: number): number => floor - (value / reach) * (floor - top);
+    const levels = linearTicks(reach, (floor - top) / 34);
+    this.#svg.setAttribute("viewBox", `0 0 ${this.element.clientWidth} ${height}`);
+    this.#cursor.setAttribute("y2", String(floor));
+    fill(
+      this.#svg,
+      ...levels.flatMap((value) => axisLine(left, left + this.#width, y(value), axis(value))),
+      ...layers.flatMap((layer) => this.#paths(layer, y, floor)),
+      ...this.#times(),
+      this.#cursor,
+    );
+    if (this.#pointer !== undefined) this.#point(this.#pointer);
   }
 
-  #fit(): void {
-    const width = this.element.clientWidth;
-    if (width === 0) return;
-    if (this.#plot === undefined) this.#draw();
-    else if (this.#plot.width !== width) this.#plot.setSize({ width, height: this.#options.height });
-  }
-
-  #plotOptions(width: number): uPlot.Options {
-    const { height, layers, axis, time, utc, atLeast, most, sync = true, onPoint } = this.#options;
-    const theme = readTheme();
-    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    const look = { stroke: theme.quiet, font, ticks: { show: false }, border: { show: false } };
-    return {
-      width,
-      height,
-      padding: [10, 4, 0, 0],
-      legend: { show: false },
-      ...(utc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") }),
-      cursor: {
-        ...(sync && { sync: { key: "floodgate", setSeries: false } }),
-        drag: { x: false, y: false, setScale: false },
-        y: false,
-        points: { show: false },
-        // The interval that the pointer is in, not the start that it is nearest to.
-        dataIdx: (plot, _series, nearest, at) => ((plot.data[0][nearest] ?? 0) > at && nearest > 0 ? nearest - 1 : nearest),
-      },
-      scales: {
-        x: { time: true, range: () => [this.#secondsAt(0), this.#secondsAt(this.#intervals)] },
-        y: { range: (_plot, _least, highest) => [0, Math.min(most ?? Number.POSITIVE_INFINITY, Math.max(atLeast, highest * 1.08))] },
-      },
-      axes: [
-        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: (plot, splits) => timesOf(plot, splits, time) },
-        {
-          ...look,
-          size: 46,
-          gap: 6,
-          space: 34,
-          grid: { stroke: theme.line, width: 1 },
-          values: (_plot, splits) => splits.map((value) => axis(value)),
-        },
-      ],
-      series: [{}, ...layers.map((layer) => this.#seriesOf(layer, theme))],
-      hooks: {
-        setCursor: [(plot) => onPoint?.(this.#pointed(plot))],
-      },
-    };
-  }
-
-  #seriesOf(layer: Layer, theme: Theme): uPlot.Series {
-    const fill = layer.fill(theme);
-    const stroke = layer.stroke(theme);
-    const paths = {
-      steps: uPlot.paths.stepped?.({ align: 1 }),
-      bars: uPlot.paths.bars?.({ align: 1, size: [0.72, 28] }),
-      line: uPlot.paths.linear?.(),
-    }[layer.shape ?? "steps"];
-    return {
-      stroke: () => (layer.alwaysLined || this.#intervals < linedSteps ? stroke : "transparent"),
-      width: layer.width ?? 1,
-      points: { show: false },
-      ...(fill !== undefined && { fill: () => fill }),
-      ...(paths !== undefined && { paths }),
-    };
-  }
-
-  #pointed(plot: uPlot): number | undefined {
-    const index = plot.cursor.idxs?.[0] ?? plot.cursor.idx;
-    const left = plot.cursor.left ?? -1;
-    return index === null || index === undefined || left < 0 || index >= this.#intervals ? undefined : index;
-  }
-
-  /** A step needs an end: the last interval's figure is repeated there. */
-  #dataOf({ layers }: Frame): uPlot.AlignedData {
-    const isBars = (layer: number): boolean => this.#options.layers[layer]?.shape === "bars";
+  #paths({ values, fill, stroke, alwaysLined, bars }: Layer, y: (value: number) => number, floor: number): SVGElement[] {
+    const step = this.#width / values.length;
+    const broad = Math.max(1, bars ? Math.min(0.72 * step, 28) : step);
+    const at = (place: number): string => place.toFixed(1);
+    const area = values.map((value, i) => (value ? `M${at(this.#x(i))} ${floor}V${at(y(value))}H${at(this.#x(i) + broad)}V${floor}Z` : ""));
+    const edge = values.map((value, i) => {
+      if (value === null) return "";
+      const height = at(y(value));
+      return `${(values[i - 1] ?? null) === null ? `M${at(this.#x(i))} ${height}` : `V${height}`}H${at(this.#x(i + 1))}`;
+    });
+    const isLined = stroke !== undefined && (alwaysLined || values.length < linedIntervals);
     return [
-      Array.from({ length: this.#intervals + 1 }, (_, i) => this.#secondsAt(i)),
-      ...layers.map((values, i) => [...values, isBars(i) ? null : (values.at(-1) ?? null)]),
+      ...(fill === undefined ? [] : [svg("path", { d: area.join(""), fill })]),
+      ...(isLined ? [svg("path", { d: edge.join(""), fill: "none", stroke })] : []),
     ];
+  }
+
+  /** The labels of the horizontal axis. One that would be cut off at the right end is left out. */
+  #times(): SVGElement[] {
+    const { startMs, stepMs } = this.#frame as Frame;
+    const { time, utc, height } = this.#options;
+    const spanMs = this.#intervals * stepMs;
+    const everyMs = Math.max(1000, timeStep(spanMs, this.#width));
+    const offsetMs = utc ? 0 : new Date(startMs).getTimezoneOffset() * 60_000;
+    const firstMs = Math.ceil((startMs - offsetMs) / everyMs) * everyMs + offsetMs;
+    return Array.from({ length: Math.floor((startMs + spanMs - firstMs) / everyMs) + 1 }, (_, i) => firstMs + i * everyMs).flatMap((ms) => {
+      const text = time(ms, everyMs);
+      const x = this.#x((ms - startMs) / stepMs);
+      return x + 3.5 * text.length > this.element.clientWidth ? [] : [svg("text", { x, y: height - 10, "text-anchor": "middle" }, text)];
+    });
   }
 }
 
-/** A time that would be cut off at the right end is left out. */
-function timesOf(plot: uPlot, splits: readonly number[], write: ChartOptions["time"]): (string | null)[] {
-  const stepMs = 1000 * ((splits[1] ?? 1) - (splits[0] ?? 0));
-  const { min = 0, max = 1 } = plot.scales["x"] ?? {};
-  return splits.map((at) => {
-    const text = write(at * 1000, stepMs);
-    const half = 3.5 * text.length;
-    return at > (max ?? 1) - (((max ?? 1) - (min ?? 0)) * half) / plot.width ? null : text;
-  });
+/** A line of the vertical axis, and its label. */
+export function axisLine(from: number, to: number, y: number, text: string): SVGElement[] {
+  return [
+    svg("line", { class: "grid", x1: from, x2: to, y1: y, y2: y }),
+    svg("text", { x: from - 8, y: y + 4, "text-anchor": "end" }, text),
+  ];
 }

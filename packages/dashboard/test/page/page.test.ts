@@ -207,6 +207,16 @@ describe("the page of an app with hostile names and keys", () => {
     expect((await rowOf(page, names.shadow)).at(-1)).toBe(`${4 * keys.length} (80\u00a0%) would be`);
   });
 
+  it("says what an interval of a chart had while the pointer is over it, and marks it in both charts", async () => {
+    const when = page.locator("#traffic header p");
+    await page.locator("#traffic .chart").first().hover();
+    await expect.poll(() => when.textContent()).toMatch(/\d\d:\d\d:\d\d$/);
+    expect(await page.locator("#traffic .cursor:not([hidden])").count()).toBe(2);
+    await page.locator("h1").hover();
+    await expect.poll(() => when.textContent()).toBe("all rules, last minute");
+    expect(await page.locator("#traffic .cursor:not([hidden])").count()).toBe(0);
+  });
+
   it("acts on the key that was typed, once that is confirmed", async () => {
     const [first = "", second = ""] = keys;
     const entry = page.locator(".rule-state").first();

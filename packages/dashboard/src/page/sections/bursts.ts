@@ -17,18 +17,10 @@ export function bursts(): Section {
     atLeast: 1,
     axis: shortCount,
     time: axisTime,
-    sync: false,
     onPoint: (index) => {
       pointed = index;
       readOut();
     },
-    layers: [
-      // What several processes may have had together at most; then their surest count; then what of it passed; then the minute's average.
-      { shape: "bars", fill: (theme) => theme.line, stroke: (theme) => theme.line, width: 0 },
-      { shape: "bars", fill: (theme) => theme.fillOf("limited"), stroke: (theme) => theme.inkOf("limited"), width: 0 },
-      { shape: "bars", fill: (theme) => theme.fillOf("allowed"), stroke: (theme) => theme.inkOf("allowed"), width: 0 },
-      { fill: () => undefined, stroke: (theme) => theme.text, width: 1.5 },
-    ],
   });
   const empty = h("p", { class: "empty quiet" }, "No minute with a request yet.");
   const figure = h("figure", { "aria-label": "Busiest second of each minute" }, chart.element);
@@ -59,10 +51,11 @@ export function bursts(): Section {
         startMs: Math.floor(history.startMs / 60_000) * 60_000,
         stepMs: 60_000,
         layers: [
-          value((burst) => burst.atMost),
-          value((burst) => burst.count),
-          value((burst) => burst.count - burst.limited),
-          value((burst) => burst.inMinute / 60),
+          // What several processes may have had together at most; then their surest count; then what of it passed; then the minute's average.
+          { bars: true, fill: "var(--line)", values: value((burst) => burst.atMost) },
+          { bars: true, fill: "var(--limited)", values: value((burst) => burst.count) },
+          { bars: true, fill: "var(--allowed)", values: value((burst) => burst.count - burst.limited) },
+          { stroke: "var(--text)", values: value((burst) => burst.inMinute / 60) },
         ],
       });
       const peak = highest(history.bursts);

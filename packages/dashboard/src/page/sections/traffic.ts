@@ -1,8 +1,8 @@
-import { Chart, type Frame } from "@floodgate/pages/chart";
+import { Chart, type Layer } from "@floodgate/pages/chart";
 import { h, say } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
+import { fillOf, swatch } from "@floodgate/pages/fills";
 import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/pages/format";
-import { swatch } from "@floodgate/pages/theme";
 import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Figures } from "../model.js";
@@ -34,19 +34,10 @@ export function traffic(): Section {
   };
   const onPoint = (index: number | undefined): void => {
     pointed = index;
+    for (const chart of [requests, share]) chart.mark(index);
     readOut();
   };
-
-  // Each layer reaches from the floor to the top of its stack; lower ones are drawn over it.
-  const stack = [...results].reverse();
-  const requests = new Chart({
-    height: 240,
-    atLeast: 1,
-    axis: shortCount,
-    time: axisTime,
-    onPoint,
-    layers: stack.map(({ id }) => ({ fill: (theme) => theme.fillOf(id), stroke: (theme) => theme.inkOf(id), width: 1 })),
-  });
+  const requests = new Chart({ height: 240, atLeast: 1, axis: shortCount, time: axisTime, onPoint });
   const share = new Chart({
     height: 104,
     atLeast: 0.1,
@@ -54,7 +45,6 @@ export function traffic(): Section {
     axis: (value) => (value === 0 ? "0" : percent(value)),
     time: axisTime,
     onPoint,
-    layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5, alwaysLined: true }],
   });
   const requestsTable = new FiguresTable("Requests by result");
   const note = h("p", { class: "small quiet" }, "Each request counts once, whatever the number of rules that it meets.");
@@ -79,9 +69,9 @@ export function traffic(): Section {
       say(empty, `No request${rule === undefined ? "" : " under this rule"} in the ${rangeWords[history.range]}.`);
       empty.hidden = !none;
       for (const part of [legend.element, requestsFigure, shareFigure, requestsTable.element]) part.hidden = none;
-      const frame = frameOf(history, rule);
-      requests.show({ ...frame, layers: frame.layers.slice(0, -1) });
-      share.show({ ...frame, layers: frame.layers.slice(-1) });
+      const { stack, rejected } = layersOf(history, rule);
+      requests.show({ ...history, layers: stack });
+      share.show({ ...history, layers: [rejected] });
       requestsFigure.setAttribute("aria-label", `${name}, ${rangeWords[history.range]}: ${inWords(sum)}`);
       shareFigure.setAttribute("aria-label", shareWords(history, rule));
       requestsTable.show(() => tableOf(history, rule, nowMs));
@@ -92,21 +82,23 @@ export function traffic(): Section {
   return section;
 }
 
-/** The stack from its top to its floor, as rates, and last the share that is rejected. */
-function frameOf(history: History, rule: string | undefined): Frame {
-  const { startMs, stepMs, points } = history;
+/** The stack as rates, and the share that is rejected. Each layer reaches from the floor to the top of its stack; lower ones are drawn over it. */
+function layersOf(history: History, rule: string | undefined): { readonly stack: Layer[]; readonly rejected: Layer } {
+  const { stepMs, points } = history;
   const perSecond = 1000 / stepMs;
   const sums = new Array<number>(points).fill(0);
   const rejected = new Array<number>(points).fill(0);
-  const layers = results.map(({ id }) =>
-    seriesOf(history, id, rule).map((figure, i) => {
+  const stack = occurred(countsOf(history, rule)).map(({ id }): Layer => {
+    const values = seriesOf(history, id, rule).map((figure, i) => {
       sums[i] = (sums[i] ?? 0) + figure;
       if (rejections.includes(id)) rejected[i] = (rejected[i] ?? 0) + figure;
       return (sums[i] ?? 0) * perSecond;
-    }),
-  );
+    });
+    return { values, fill: fillOf(id), stroke: `var(--${id}-ink)` };
+  });
   const share = sums.map((sum, i) => (sum === 0 ? null : (rejected[i] ?? 0) / sum));
-  return { startMs, stepMs, layers: [...layers.reverse(), share] };
+  const look = { fill: "var(--limited-tint)", stroke: "var(--limited-ink)", alwaysLined: true };
+  return { stack: stack.reverse(), rejected: { values: share, ...look } };
 }
 
 const momentsOf = (history: History, index: number, nowMs: number): string => {
@@ -129,8 +121,7 @@ function shareWords(history: History, rule: string | undefined): string {
 }
 
 function tableOf(history: History, rule: string | undefined, nowMs: number): { columns: string[]; rows: string[][] } {
-  const occurred = countsOf(history, rule);
-  const shown = results.filter(({ id, always }) => always || (occurred[id] ?? 0) > 0);
+  const shown = occurred(countsOf(history, rule));
   const rows = Array.from({ length: history.points }, (_, i) => ({ i, counts: countsAt(history, i, rule) }))
     .filter(({ counts }) => requestsIn(counts) > 0)
     .reverse()
@@ -142,23 +133,28 @@ function tableOf(history: History, rule: string | undefined, nowMs: number): { c
   return { columns: [`${history.stepMs / 1000} s from`, ...shown.map(({ label }) => label), "Share rejected"], rows };
 }
 
+/** The results that are shown: those that have occurred, and those that are always shown. */
+const occurred = (counts: Counts): typeof results => results.filter(({ id, always }) => always || (counts[id] ?? 0) > 0);
+
 interface Legend {
   readonly element: HTMLElement;
-  show(occurred: Counts, figures: Counts, write: (figure: number) => string): void;
+  show(whole: Counts, figures: Counts, write: (figure: number) => string): void;
 }
 
 /** The results with their patterns and figures. Results that have not occurred are left out. */
 function resultLegend(): Legend {
-  const items = results.map(({ id, label, means, always }) => {
+  const items = results.map((result) => {
+    const { id, label, means } = result;
     const value = h("span", { class: "value" });
-    return { id, always, value, item: h("li", { title: `${label}: ${means}` }, swatch(id), label, value) };
+    return { result, value, item: h("li", { title: `${label}: ${means}` }, swatch(id), label, value) };
   });
   return {
     element: h("ul", { class: "row legend" }, ...items.map(({ item }) => item)),
-    show(occurred, figures, write) {
-      for (const { id, always, item, value } of items) {
-        item.hidden = !always && (occurred[id] ?? 0) === 0;
-        say(value, write(figures[id] ?? 0));
+    show(whole, figures, write) {
+      const shown = occurred(whole);
+      for (const { result, item, value } of items) {
+        item.hidden = !shown.includes(result);
+        say(value, write(figures[result.id] ?? 0));
       }
     },
   };

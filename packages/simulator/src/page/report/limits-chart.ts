@@ -1,8 +1,9 @@
+import { axisLine, left } from "@floodgate/pages/chart";
 import { fill, svg } from "@floodgate/pages/dom";
 import { count, shortCount } from "@floodgate/pages/format";
+import { linearTicks } from "@floodgate/pages/ticks";
 import type { Grid } from "./model.js";
 
-const left = 46;
 const right = 14;
 const top = 40;
 const clientsHeight = 170;
@@ -72,10 +73,10 @@ export class LimitsChart {
     fill(
       this.element,
       svg("text", { class: "title", x: 0, y: 12 }, "Clients, by the limit that they need"),
-      ...clientTicks.flatMap((tick) => axisLine(width, clientsY(tick), shortCount(tick))),
+      ...clientTicks.flatMap((tick) => axisLine(left, width - right, clientsY(tick), shortCount(tick))),
       bars,
       svg("text", { class: "title", x: 0, y: top + clientsHeight + gap - 10 }, "Requests limited, at each limit"),
-      ...linearTicks(maxLimited).flatMap((tick) => axisLine(width, requestsY(tick), shortCount(tick))),
+      ...linearTicks(maxLimited, 4, 1).flatMap((tick) => axisLine(left, width - right, requestsY(tick), shortCount(tick))),
       svg("path", { class: "under", d: `${path}L${last} ${lineBottom}L${first} ${lineBottom}Z` }),
       svg("path", { class: "curve", d: path }),
       ...points.map(({ limit, limited }) => svg("circle", { class: "tried", cx: x(limit), cy: requestsY(limited), r: 2 })),
@@ -112,13 +113,6 @@ function limitTick(limit: number, x: number, width: number): SVGElement[] {
   ];
 }
 
-function axisLine(width: number, y: number, text: string): SVGElement[] {
-  return [
-    svg("line", { class: "grid", x1: left, x2: width - right, y1: y, y2: y }),
-    svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, text),
-  ];
-}
-
 function binned(needs: Grid["needs"], ends: readonly number[]): Bin[] {
   const counts = new Array<number>(ends.length).fill(0);
   let bin = 1;
@@ -147,16 +141,6 @@ function logTicks(most: number, room: number): number[] {
   for (let power = 0; 10 ** power <= most; power++) {
     if (power % every === 0) ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick <= most));
   }
-  return ticks;
-}
-
-/** A few round values from 0 on a linear axis. */
-function linearTicks(most: number): number[] {
-  const rough = Math.max(1, most) / 2;
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, ([5, 2].find((factor) => factor * unit <= rough) ?? 1) * unit);
-  const ticks: number[] = [];
-  for (let tick = 0; tick <= most; tick += step) ticks.push(tick);
   return ticks;
 }
 

@@ -1,5 +1,6 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { count, svg } from "@floodgate/pages/dom";
+import { timeStep } from "@floodgate/pages/ticks";
 import type { Run } from "../model/run.js";
 
 export interface Scale {
@@ -98,7 +99,7 @@ function drawBusiest(run: Run, { windowMs, limit }: Scale, width: number, x: (ms
 }
 
 export function drawRuler(times: readonly number[], { startMs, spanMs }: Scale, width: number): SVGElement[] {
-  const stepMs = stepFor(spanMs, width);
+  const stepMs = timeStep(spanMs, width);
   const ticks = Array.from({ length: Math.floor(spanMs / stepMs) + 1 }, (_, i) => i * stepMs).flatMap((ms) => {
     const at = (ms / spanMs) * width;
     const anchor = ms === 0 ? "start" : at > width - 20 ? "end" : "middle";
@@ -111,14 +112,6 @@ export function drawRuler(times: readonly number[], { startMs, spanMs }: Scale, 
   }
   // Many requests in one place make a darker stroke.
   return [...ticks, ...[...strokes].map(([at, many]) => svg("path", { class: "sent", d: `M${at} 24v16`, opacity: 1 - 0.55 ** many }))];
-}
-
-const steps = [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21_600, 43_200, 86_400];
-
-/** The least round time that leaves its labels room. */
-function stepFor(spanMs: number, width: number): number {
-  const least = (spanMs * 64) / Math.max(1, width) / 1000;
-  return 1000 * (steps.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400);
 }
 
 /** A time since the start: `12 s`, `1:30`, `2:00:00`. */

@@ -1,5 +1,5 @@
 import { h, svg } from "@floodgate/pages/dom";
-import { swatch } from "@floodgate/pages/theme";
+import { swatch } from "@floodgate/pages/fills";
 
 export function section(id: string, heading: string, ...children: readonly (Node | undefined)[]): HTMLElement {
   return h("section", { class: "card", id, "aria-labelledby": `${id}-heading` }, h("h2", { id: `${id}-heading` }, heading), ...children);

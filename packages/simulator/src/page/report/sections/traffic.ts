@@ -25,12 +25,10 @@ export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Ti
   };
   const chart = new Chart({
     height: 220,
-    layers: ["allowed", "limited"].map((result) => ({ fill: (theme) => theme.fillOf(result), stroke: (theme) => theme.inkOf(result) })),
     axis: (value) => (Number.isInteger(value) ? shortCount(value) : ""),
     time: axisTime,
     utc: true,
     atLeast: 1,
-    sync: false,
     onPoint: readOut,
   });
   const table = new FiguresTable("Requests over time", "The same as a table");
@@ -39,7 +37,14 @@ export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Ti
     limited = new Array<number>(requests.length).fill(0);
     const pairs = point?.limitedAt ?? [];
     for (let i = 0; i < pairs.length; i += 2) limited[pairs[i] as number] = pairs[i + 1] as number;
-    chart.show({ startMs, stepMs, layers: [requests, limited] });
+    chart.show({
+      startMs,
+      stepMs,
+      layers: [
+        { values: requests, fill: "var(--allowed)", stroke: "var(--allowed-ink)" },
+        { values: limited, fill: "var(--limited)", stroke: "var(--limited-ink)" },
+      ],
+    });
     say(legendLimited, rule?.grid === undefined || point === undefined ? "limited" : `limited by ${limitText(rule.grid, point.limit)}`);
     readOut(undefined);
     table.show(() => ({
