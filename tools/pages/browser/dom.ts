@@ -22,6 +22,8 @@ export function svg<Name extends keyof SVGElementTagNameMap>(
   return build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+export const path = (name: string, d: string): SVGElement => svg("path", { class: name, d });
+
 function build<E extends Element>(element: E, attributes: Attributes | undefined, children: readonly Child[]): E {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));

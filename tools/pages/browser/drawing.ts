@@ -1,5 +1,5 @@
 import type { StateView } from "@floodgate/core";
-import { svg } from "./dom.js";
+import { path, svg } from "./dom.js";
 
 type Windows = Extract<StateView, { kind: "windows" }>["windows"];
 type Units = Extract<StateView, { kind: "log" }>["units"];
@@ -26,8 +26,6 @@ function drawing(name: string, viewBox: string, ...children: (Element | undefine
   const stretched = name.startsWith("wide") && "none";
   return svg("svg", { viewBox, class: `drawing ${name}`, "aria-hidden": "true", preserveAspectRatio: stretched }, ...children);
 }
-
-const path = (name: string, d: string): SVGElement => svg("path", { class: name, d });
 
 const top = { y: 10, left: 8, right: 112 };
 const bottom = { y: 122, left: 22, right: 98 };

@@ -5,10 +5,10 @@ import { count } from "./dom.js";
 export { count };
 
 /** The language of the page: figures and dates read as its words do. */
-const language = "en";
+export const language = "en";
 
 /** Keeps a figure and its unit on one line. */
-const nbsp = "\u00a0";
+export const nbsp = "\u00a0";
 const oneDigit = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const shortForm = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
 

@@ -1,4 +1,4 @@
-import { fill, foreign, h, say, svg, visible } from "@floodgate/pages/dom";
+import { fill, foreign, h, path, say, svg, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
 import { type History, type Overview, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
@@ -146,9 +146,9 @@ function sparkLine(history: History, rule: string): SVGElement {
   return svg(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, class: "spark", "aria-hidden": "true", preserveAspectRatio: "none" },
-    svg("path", { class: "allowed", d: area(all, most) }),
-    svg("path", { class: "shadow-limited", d: area(shadow, most) }),
-    svg("path", { class: "limited", d: area(rejected, most) }),
+    path("allowed", area(all, most)),
+    path("shadow-limited", area(shadow, most)),
+    path("limited", area(rejected, most)),
   );
 }
 

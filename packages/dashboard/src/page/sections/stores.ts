@@ -1,4 +1,4 @@
-import { foreign, h, svg } from "@floodgate/pages/dom";
+import { foreign, h, path, svg } from "@floodgate/pages/dom";
 import { count, latency, plural } from "@floodgate/pages/format";
 import type { Latency, StoreInfo } from "../../contract.js";
 import { keepRows, redrawn } from "../rows.js";
@@ -77,8 +77,8 @@ function latencyLine(figures: Latency): Element {
     svg(
       "svg",
       { viewBox: "-6 0 312 32", "aria-hidden": "true", class: "scale" },
-      svg("path", { class: "rail", d: "M0 10H300" }),
-      ...[0.001, 0.01, 0.1, 1, 10, 100, 1000].map((ms) => svg("path", { class: "step", d: `M${x(ms)} 6v8` })),
+      path("rail", "M0 10H300"),
+      ...[0.001, 0.01, 0.1, 1, 10, 100, 1000].map((ms) => path("step", `M${x(ms)} 6v8`)),
       ...(
         [
           [0.001, "1 µs", "start"],
@@ -86,7 +86,7 @@ function latencyLine(figures: Latency): Element {
           [1000, "1 s", "end"],
         ] as const
       ).map(([ms, text, anchor]) => svg("text", { x: x(ms), y: 30, "text-anchor": anchor }, text)),
-      svg("path", { class: "span", d: `M${x(figures.p50Ms)} 10H${x(figures.p99Ms)}` }),
+      path("span", `M${x(figures.p50Ms)} 10H${x(figures.p99Ms)}`),
       ...points.map(({ ms, radius }) => svg("circle", { cx: x(ms), cy: 10, r: radius })),
     ),
     h(

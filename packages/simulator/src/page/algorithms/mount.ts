@@ -1,5 +1,5 @@
 import type { Policy } from "@floodgate/core";
-import { h, svg } from "@floodgate/pages/dom";
+import { h, path, svg } from "@floodgate/pages/dom";
 import { drawable, initialSettings, maxSent, playedOf, type Settings } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
 import { listenToKeys, listenToPointer } from "./parts/inputs.js";
@@ -166,7 +166,7 @@ function makeLegend(): HTMLElement {
       "ul",
       { class: "row legend" },
       ...marks.map(([text, shapes]) => {
-        const paths = Object.entries(shapes).map(([name, d]) => svg("path", { class: name, d }));
+        const paths = Object.entries(shapes).map(([name, d]) => path(name, d));
         return h("li", {}, svg("svg", { class: "marks mark", "aria-hidden": "true" }, ...paths), text);
       }),
     ),

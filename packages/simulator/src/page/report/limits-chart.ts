@@ -1,5 +1,5 @@
 import { axisLine, left } from "@floodgate/pages/chart";
-import { fill, svg } from "@floodgate/pages/dom";
+import { fill, path, svg } from "@floodgate/pages/dom";
 import { count, shortCount } from "@floodgate/pages/format";
 import { linearTicks } from "@floodgate/pages/ticks";
 import type { Grid } from "./model.js";
@@ -65,7 +65,7 @@ export class LimitsChart {
     };
     const clientTicks = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((tick) => tick <= maxClients);
     if (clientTicks.length === 1 && maxClients > 2) clientTicks.push(maxClients);
-    const path = points.map(({ limit, limited }, i) => `${i === 0 ? "M" : "L"}${x(limit)} ${requestsY(limited)}`).join("");
+    const curve = points.map(({ limit, limited }, i) => `${i === 0 ? "M" : "L"}${x(limit)} ${requestsY(limited)}`).join("");
     const [first, last] = [x(points[0]?.limit ?? 1), x(points.at(-1)?.limit ?? 1)];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
       this.element.setAttribute(name, String(value));
@@ -77,8 +77,8 @@ export class LimitsChart {
       bars,
       svg("text", { class: "title", x: 0, y: top + clientsHeight + gap - 10 }, "Requests limited, at each limit"),
       ...linearTicks(maxLimited, 4, 1).flatMap((tick) => axisLine(left, width - right, requestsY(tick), shortCount(tick))),
-      svg("path", { class: "under", d: `${path}L${last} ${lineBottom}L${first} ${lineBottom}Z` }),
-      svg("path", { class: "curve", d: path }),
+      path("under", `${curve}L${last} ${lineBottom}L${first} ${lineBottom}Z`),
+      path("curve", curve),
       ...points.map(({ limit, limited }) => svg("circle", { class: "tried", cx: x(limit), cy: requestsY(limited), r: 2 })),
       marks,
       ...logTicks(most * 1.15, width - left - right).flatMap((tick) => limitTick(tick, x(tick), width)),

@@ -1,10 +1,7 @@
+import { language, nbsp } from "@floodgate/pages/format";
 import { percent as percentage } from "../../print/numbers.js";
 
 /** How shares and moments are written. Times are UTC: a log's own zone is not known. */
-
-const language = "en";
-/** Keeps a figure and its unit on one line. */
-const nbsp = "\u00a0";
 
 export const percent = (part: number, whole: number): string => percentage(part, whole).replaceAll(" ", nbsp);
 

@@ -1,5 +1,5 @@
 import { formatDuration } from "@floodgate/core/rules";
-import { count, svg } from "@floodgate/pages/dom";
+import { count, path, svg } from "@floodgate/pages/dom";
 import { timeStep } from "@floodgate/pages/ticks";
 import type { Run } from "../model/run.js";
 
@@ -17,8 +17,6 @@ const height = 112;
 /** The bracket of the busiest window is above; then what would pass; then the rejected requests. */
 const top = 22;
 const floor = 78;
-
-const path = (name: string, d: string): SVGElement => svg("path", { class: name, d });
 
 /** What a policy does with all requests. It does not change while the clock runs. */
 export function drawTimeline(run: Run, scale: Scale, width: number): SVGElement[] {

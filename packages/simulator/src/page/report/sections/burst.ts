@@ -1,5 +1,5 @@
 import { toPolicy } from "@floodgate/core/rules";
-import { foreign, h, svg } from "@floodgate/pages/dom";
+import { foreign, h, path, svg } from "@floodgate/pages/dom";
 import { count, duration, plural } from "@floodgate/pages/format";
 import { type Mounted, mount } from "../../algorithms/mount.js";
 import type { Burst, Choice, Verdict } from "../model.js";
@@ -97,9 +97,18 @@ function row(verdict: Verdict, steps: number, most: number): HTMLElement {
   const up = (value: number): number => (value * (baseline - 3)) / most;
   const down = (value: number): number => (value * (rowHeight - baseline - 3)) / most;
   strip.append(
-    svg("path", { class: "allowed", d: bars(allowed, (value) => [baseline - up(value), up(value)]) }),
-    svg("path", { class: "delayed", d: bars(delayed, (value, i) => [baseline - up((allowed[i] as number) + value), up(value)]) }),
-    svg("path", { class: "limited", d: bars(limited, (value) => [baseline + 1, Math.max(3, down(value))]) }),
+    path(
+      "allowed",
+      bars(allowed, (value) => [baseline - up(value), up(value)]),
+    ),
+    path(
+      "delayed",
+      bars(delayed, (value, i) => [baseline - up((allowed[i] as number) + value), up(value)]),
+    ),
+    path(
+      "limited",
+      bars(limited, (value) => [baseline + 1, Math.max(3, down(value))]),
+    ),
     svg("line", { class: "base", x1: 0, x2: steps * 4, y1: baseline + 0.5, y2: baseline + 0.5 }),
   );
   return h(

@@ -1,6 +1,6 @@
 import { h, say } from "@floodgate/pages/dom";
 import { count, plural } from "@floodgate/pages/format";
-import { listenToKeys } from "../../algorithms/parts/inputs.js";
+import { listenToKeys, listenToPointer } from "../../algorithms/parts/inputs.js";
 import { height, LimitsChart, lineBottom } from "../limits-chart.js";
 import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
 import { percent, share as shareText } from "../words.js";
@@ -128,20 +128,13 @@ function changeText({ points, own }: Grid, chosen: number): string {
 
 /** Moves the line by pointer and by keyboard. */
 function listen(choice: Choice, chart: LimitsChart, plot: HTMLElement, handle: HTMLElement): void {
-  const move = ({ clientX }: PointerEvent): void => {
-    const point = chart.nearest(clientX - plot.getBoundingClientRect().left);
-    if (point !== choice.pointNumber) choice.choosePoint(point);
-  };
-  plot.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    event.preventDefault();
-    plot.setPointerCapture(event.pointerId);
+  listenToPointer(plot, plot, (fraction) => {
     handle.focus({ preventScroll: true });
-    move(event);
+    const point = chart.nearest(fraction * plot.clientWidth);
+    if (point !== choice.pointNumber) choice.choosePoint(point);
   });
-  plot.addEventListener("pointermove", (event) => {
-    if (plot.hasPointerCapture(event.pointerId)) move(event);
-  });
+  // It would take the focus from the handle.
+  plot.addEventListener("mousedown", (event) => event.preventDefault());
   listenToKeys(handle, () => {
     const last = (choice.rule?.grid?.points.length ?? 1) - 1;
     return { now: choice.pointNumber, last, step: 1, page: 5, move: (point) => choice.choosePoint(point) };
