@@ -23,10 +23,10 @@ export function unlimitedStore(): Store<"sync"> {
     consumeAll: (checks) => checks.map(({ limit, cost }) => allow(limit, cost)),
     peek: (limit) => allow(limit, 1),
     settle: () => 0,
+    renew: (limit, _, { cost }) => allow(limit, cost),
     reset: () => undefined,
     block: () => ({ leftMs: 0, begun: false }),
     unblock: () => undefined,
-    keyState: (limit) =>
-      inspectIn(limit, new Float64Array(limit.algorithm.size(limit.policy, new Float64Array(3), 0)), 0, Date.now(), undefined),
+    keyState: (limit) => inspectIn(limit, new Float64Array(limit.algorithm.size(limit.policy, new Float64Array(3), 0)), 0, Date.now()),
   };
 }

@@ -1,11 +1,15 @@
+import { asCharge } from "@floodgate/core/store";
 import express from "express";
 import Fastify from "fastify";
 import { Hono } from "hono";
 import request from "supertest";
 import { describe, expect, it } from "vitest";
 import {
+  calendarWindow,
+  concurrency,
   createLimiter,
   fixedWindow,
+  gcra,
   type HeadersOption,
   headersOf,
   leakyBucket,
@@ -14,6 +18,7 @@ import {
   type Policy,
   rateLimit,
   type Store,
+  slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "../../express/src/index.js";
@@ -167,14 +172,18 @@ describe("what is no response", () => {
 });
 
 describe("an unlimited store", () => {
-  const policies: Policy[] = [
-    fixedWindow({ limit: 2, window: "1m" }),
-    slidingWindowLog({ limit: 2, window: "1m" }),
-    tokenBucket({ capacity: 2, refill: 1, every: "1s" }),
-    leakyBucket({ capacity: 2, leak: 1, every: "1s" }),
-  ];
+  const policies: { readonly [Name in Policy["algorithm"]]: Policy & { readonly algorithm: Name } } = {
+    "fixed-window": fixedWindow({ limit: 2, window: "1m" }),
+    "sliding-window-log": slidingWindowLog({ limit: 2, window: "1m" }),
+    "sliding-window-counter": slidingWindowCounter({ limit: 2, window: "1m" }),
+    "token-bucket": tokenBucket({ capacity: 2, refill: 1, every: "1s" }),
+    "leaky-bucket": leakyBucket({ capacity: 2, leak: 1, every: "1s" }),
+    gcra: gcra({ limit: 2, window: "1m" }),
+    "calendar-window": calendarWindow({ limit: 2, per: "day" }),
+    concurrency: concurrency({ limit: 2, hold: "30s" }),
+  };
 
-  it.each(policies.map((policy) => [policy.algorithm, policy] as const))("allows every cost of a %s, and keeps nothing", (_, policy) => {
+  it.each(Object.entries(policies))("allows every cost of a %s, and keeps nothing", (_, policy) => {
     const limiter = createLimiter({ name: "api", policy, store: unlimitedStore() });
     limiter.block("a", "1h");
     for (let i = 0; i < 5; i++) {
@@ -186,5 +195,15 @@ describe("an unlimited store", () => {
     limiter.unblock("a");
     expect(limiter.peek("a")).toMatchObject({ allowed: true, remaining: 2 });
     expect(limiter.keyState("a").states[0]?.decision).toMatchObject({ allowed: true, remaining: 2 });
+  });
+
+  it("runs any number of works at once, and renews their slots", async () => {
+    const limiter = createLimiter({ name: "api", policy: policies.concurrency, store: unlimitedStore() });
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => limiter.run("a", () => new Promise((go) => setTimeout(go, 1, "done")))),
+    );
+    expect(answers).toEqual(Array.from({ length: 5 }, () => expect.objectContaining({ allowed: true, value: "done" })));
+    const decision = limiter.consume("a");
+    expect(limiter.store.renew?.(limiter.limit, "a", asCharge(decision))).toMatchObject({ allowed: true, remaining: 2 });
   });
 });
