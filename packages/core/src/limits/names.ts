@@ -15,15 +15,10 @@ export interface Claim {
   readonly at?: readonly (string | number)[];
 }
 
-interface StoreClaim extends Claim {
-  readonly where: string;
-  readonly scope: object;
-}
-
 type Names = Map<string, { readonly owner: NameOwner; users: number }>;
 
 /** The owner and the number of users of each name, by store. */
-const names = new WeakMap<object, Names>();
+const namesOfStores = new WeakMap<object, Names>();
 
 /** The owner of a name with these policies (and plans): the same text if they are equal. */
 export function ownerOf(...policies: readonly unknown[]): string {
@@ -36,35 +31,28 @@ export function ownerOf(...policies: readonly unknown[]): string {
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another owner.
  */
 export function claimNames(where: string, guard: Guard, claims: readonly Claim[]): () => void {
-  const all = claimsOnStores(where, guard, claims);
-  for (const claim of all) checkClaim(claim);
-  for (const { scope, name, owner } of all) {
-    getOrMake(namesOf(scope), name, () => ({ owner, users: 0 })).users++;
+  const { scope, fallback } = guard;
+  const all = claims.map((claim) => ({ ...claim, where, names: namesOf(scope) }));
+  if (fallback !== undefined) {
+    const names = namesOf(fallback.scope);
+    for (const claim of claims) all.push({ ...claim, where: `${where}: onStoreError`, names, owner: fallback });
   }
+  for (const { where, names, name, owner, at = [] } of all) {
+    const known = names.get(name)?.owner;
+    if (known === undefined || known === owner) continue;
+    throw new FloodgateError(
+      "FLOODGATE_NAME_TAKEN",
+      `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
+      { at: [...at, "name"] },
+    );
+  }
+  for (const { names, name, owner } of all) getOrMake(names, name, () => ({ owner, users: 0 })).users++;
   return () => {
-    for (const { scope, name } of all.splice(0)) {
-      const known = namesOf(scope).get(name);
-      if (known !== undefined && --known.users === 0) namesOf(scope).delete(name);
+    for (const { names, name } of all.splice(0)) {
+      const known = names.get(name);
+      if (known !== undefined && --known.users === 0) names.delete(name);
     }
   };
-}
-
-function claimsOnStores(where: string, guard: Guard, claims: readonly Claim[]): StoreClaim[] {
-  const own = claims.map((claim) => ({ ...claim, where, scope: guard.scope }));
-  const { fallback } = guard;
-  if (fallback === undefined) return own;
-  const { scope } = fallback;
-  return [...own, ...claims.map((claim) => ({ ...claim, where: `${where}: onStoreError`, scope, owner: fallback }))];
-}
-
-function checkClaim({ where, scope, name, owner, at }: StoreClaim): void {
-  const known = names.get(scope)?.get(name)?.owner;
-  if (known === undefined || known === owner) return;
-  throw new FloodgateError(
-    "FLOODGATE_NAME_TAKEN",
-    `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
-    { at: [...(at ?? []), "name"] },
-  );
 }
 
 function otherOf(known: NameOwner, owner: NameOwner): string {
@@ -73,5 +61,5 @@ function otherOf(known: NameOwner, owner: NameOwner): string {
 }
 
 function namesOf(scope: object): Names {
-  return getOrMake(names, scope, () => new Map());
+  return getOrMake(namesOfStores, scope, () => new Map());
 }

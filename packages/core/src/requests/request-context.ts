@@ -143,15 +143,15 @@ export class RequestContext<Req = unknown> {
     if (this.readIp === unread) {
       const address = this.address();
       if (typeof address === "string") this.readIp = ipKey(address, this.settings.ipv6Prefix);
-      else this.readIp = address?.then((later) => this.ipLater(later));
+      else {
+        this.readIp = address?.then((later) => {
+          const ip = later === undefined ? undefined : ipKey(later, this.settings.ipv6Prefix);
+          this.readIp = ip;
+          return ip;
+        });
+      }
     }
     return this.readIp;
-  }
-
-  private ipLater(address: string | undefined): string | undefined {
-    const ip = address === undefined ? undefined : ipKey(address, this.settings.ipv6Prefix);
-    this.readIp = ip;
-    return ip;
   }
 
   /** The name of the request's plan; undefined if it has none. */
