@@ -20,20 +20,12 @@ export interface FallbackUser extends Settler<Policy> {
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if something was charged. */
 export interface FallbackDecider {
-  /** Whether there may be usage to report when the store returns. */
-  readonly hasUnreported: boolean;
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision;
   peek(limit: Limit, key: string): Decision;
-  /** Records usage that has happened. Returns the units that were counted. */
-  charge(limit: Limit, key: string, cost: number): number;
-  reset(limit: Limit, key: string): void;
-  /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
-  handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void>;
 }
 
 /** Decides without counting: allows every request, or rejects every request. */
 export class NoFallback implements FallbackDecider {
-  readonly hasUnreported = false;
   readonly #allows: boolean;
   readonly #breakers: Breakers;
 
@@ -58,14 +50,6 @@ export class NoFallback implements FallbackDecider {
     const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
     return copyWith(new MadeDecision(limit, cost, finding), { degraded: true, degradedBy: this.#allows ? "allow" : "deny" });
   }
-
-  charge(): number {
-    return 0;
-  }
-
-  reset(): void {}
-
-  handOver(): void {}
 }
 
 /** How many keys with unreported usage are kept at least; the oldest are dropped. */
@@ -108,6 +92,7 @@ export class LocalFallback implements FallbackDecider {
     return scopeOf(this.#fallback);
   }
 
+  /** Whether there may be usage to report when the store returns. */
   get hasUnreported(): boolean {
     return this.#unreportedUntilMs > Number.NEGATIVE_INFINITY;
   }
@@ -129,6 +114,7 @@ export class LocalFallback implements FallbackDecider {
     return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
   }
 
+  /** Records usage that has happened. Returns the units that were counted. */
   charge(limit: Limit, key: string, cost: number): number {
     const share = this.#changing(limit, key);
     const units = this.#fallback.settle(share, key, nothingReserved, cost);
@@ -157,6 +143,7 @@ export class LocalFallback implements FallbackDecider {
     this.#unreported.delete(idOf(share, key));
   }
 
+  /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
   handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void> {
     const reports = checks.map(({ limit, key }) => this.#report(limit, key, store));
     if (reports.some(isPromise)) return Promise.all(reports).then(() => undefined);

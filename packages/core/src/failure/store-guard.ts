@@ -49,20 +49,16 @@ export const failureOptionNames: readonly string[] = ["timeoutMs", "onStoreError
 export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard<M>, FallbackUser {
   readonly fallback: LocalFallback | undefined;
   readonly #breakers: Breakers;
-  readonly #fallbackDecider: FallbackDecider;
+  readonly #decider: FallbackDecider;
   readonly #onEvent: EventListener | undefined;
   #leave: (() => void) | undefined;
 
-  constructor(
-    store: Store<M>,
-    breakers: Breakers,
-    options: { timeoutMs: number; fallbackDecider: FallbackDecider; onEvent: EventListener | undefined },
-  ) {
-    super(store, options.timeoutMs);
-    this.#breakers = breakers;
-    this.#fallbackDecider = options.fallbackDecider;
-    this.fallback = options.fallbackDecider instanceof LocalFallback ? options.fallbackDecider : undefined;
-    this.#onEvent = listenerOf(options.onEvent);
+  constructor(store: Store<M>, timeoutMs: number, decider: FallbackDecider, onEvent: EventListener | undefined) {
+    super(store, timeoutMs);
+    this.#breakers = breakersOf(store);
+    this.#decider = decider;
+    this.fallback = decider instanceof LocalFallback ? decider : undefined;
+    this.#onEvent = listenerOf(onEvent);
   }
 
   listen(): void {
@@ -108,7 +104,7 @@ export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard
   }
 
   override reset(limit: Limit, key: string): Answer<void, M> {
-    this.#fallbackDecider.reset(limit, key);
+    this.fallback?.reset(limit, key);
     return super.reset(limit, key);
   }
 
@@ -136,8 +132,8 @@ export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard
     };
     let answer: Promised<Made>;
     try {
-      answer = this.#fallbackDecider.hasUnreported
-        ? this.#askAfterHandOver(call, of)
+      answer = this.fallback?.hasUnreported
+        ? this.#askAfterHandOver(call, of, this.fallback)
         : this.inTime(call.ask(this.store, of, this.timeoutMs), this.timeoutMs);
     } catch (error) {
       return failed(error);
@@ -146,9 +142,9 @@ export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard
   }
 
   /** Reports the usage of these keys first. Both calls have one timeout. */
-  #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Promised<Made> {
+  #askAfterHandOver<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of, fallback: LocalFallback): Promised<Made> {
     const deadlineMs = unblockedMs() + this.timeoutMs;
-    const handOver = this.#fallbackDecider.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
+    const handOver = fallback.handOver([of].flat(), () => this.#withDeadline(deadlineMs));
     return andThen<void, Made>(this.#bounded(handOver), () => this.#until(deadlineMs, (leftMs) => call.ask(this.store, of, leftMs)));
   }
 
@@ -182,7 +178,7 @@ export class StoreGuard<M extends Mode> extends BaseGuard<M> implements OwnGuard
   /** Answers without the store. If the fallback fails too, the request passes. */
   #fallBack<Of extends Checks, Made, Result>(call: StoreCall<Of, Made, Result>, of: Of): Result {
     try {
-      return call.fallBack(this.#fallbackDecider, of, this);
+      return call.fallBack(this.#decider, of, this);
     } catch (error) {
       activeListener(this.#onEvent)?.({ type: "store-error", error });
       return call.fallBack(new NoFallback(true, this.#breakers), of, this);
@@ -226,7 +222,7 @@ const charging: StoreCall<Check, number, number> = {
   ask: (store, { limit, key, cost }, timeoutMs) => store.settle(limit, key, nothingReserved, cost, timeoutMs),
   isAnswer: (answer) => typeof answer === "number",
   finish: (units) => units,
-  fallBack: (decider, { limit, key, cost }) => decider.charge(limit, key, cost),
+  fallBack: (decider, { limit, key, cost }) => (decider instanceof LocalFallback ? decider.charge(limit, key, cost) : 0),
 };
 
 /** Whether the answer of a third-party store is a decision at all. */
@@ -243,7 +239,7 @@ function checkTimeout(where: string, timeoutMs: number | undefined): number {
 }
 
 /** What decides while the store fails. */
-function fallbackDeciderOf(where: string, option: OnStoreError | undefined, failing: Store): FallbackDecider {
+function deciderOf(where: string, option: OnStoreError | undefined, failing: Store): FallbackDecider {
   if (option === undefined || option === "allow" || option === "deny") return new NoFallback(option !== "deny", breakersOf(failing));
   const what = `${where}: onStoreError`;
   if (typeof option !== "object" || option === null) {
@@ -283,6 +279,6 @@ export function guardStore<M extends Mode>(
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as OwnGuard<Mode> as OwnGuard<M>;
-  const fallbackDecider = atPath(["onStoreError"], () => fallbackDeciderOf(where, onStoreError, store));
-  return new StoreGuard(store, breakersOf(store), { timeoutMs, fallbackDecider, onEvent });
+  const decider = atPath(["onStoreError"], () => deciderOf(where, onStoreError, store));
+  return new StoreGuard(store, timeoutMs, decider, onEvent);
 }
