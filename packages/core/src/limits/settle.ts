@@ -69,7 +69,7 @@ export function settleCharge(guard: Guard, limit: Limit | string, charge: Charge
   if (charge.fate !== undefined) {
     const fault = new FloodgateError(
       "FLOODGATE_STORE_FAULT",
-      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, but the store may have made it. It is not retried, because it might count twice. Continue without it.`,
+      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, but the store may have made it, so it is not retried. Continue without it.`,
       { cause: charge.fate.fault },
     );
     if (guard.mode === "sync") throw fault;

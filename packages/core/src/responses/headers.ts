@@ -190,10 +190,7 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   const formats = Object.keys(writers) as HeaderFormat[];
   const formatOf = (given: unknown) => {
     if (given === true || (typeof given === "string" && /^draft-([89]|1\d)$/.test(given))) {
-      throw invalidOption(
-        `${where}: \`headers\` has no format ${shown(given)}. Write headers: "standard", which is the default and the newest draft.`,
-        ["headers"],
-      );
+      throw invalidOption(`${where}: \`headers\` has no format ${shown(given)}. Write headers: "standard", the newest draft.`, ["headers"]);
     }
     return oneOf(where, "headers", given, formats);
   };

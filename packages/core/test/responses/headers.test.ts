@@ -34,7 +34,7 @@ test.each([Object.create(null), Symbol("draft-8"), [Object.create(null), "legacy
 );
 
 test.each([true, "draft-8", "draft-11", ["draft-8", "legacy"]])("%j names no format, and the error says which one is meant", (option) => {
-  expect(() => headerWriter("rateLimit", option as never)).toThrow('Write headers: "standard", which is the default');
+  expect(() => headerWriter("rateLimit", option as never)).toThrow('Write headers: "standard", the newest draft');
 });
 
 test("a structured-field parser reads back every name and number of the standard headers", () => {
