@@ -100,7 +100,6 @@ function fromOptions(where: string, options: { algorithm?: unknown }, all: Algor
   );
 }
 
-/** The pure functions that decide a policy. */
 export function algorithmOf(policy: Policy): Algorithm<Policy> {
   const { algorithms, algorithmOf } = definitionOf(policy);
   const own = algorithmOf === undefined ? algorithms[0] : algorithmOf(policy);

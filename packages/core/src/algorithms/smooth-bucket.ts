@@ -113,7 +113,6 @@ function stateMissing(plan: Plan, cells: Cells, at: number): number {
   return missingOrLevel(plan, stateFull(plan, cells, at), cells[at + LEVEL] as number);
 }
 
-/** The time that this many parts take. */
 function stateTakesMs(plan: Plan, cells: Cells, at: number, parts: number): number {
   return takesMs(parts, cells[at + AMOUNT] as number, plan.unit * plan.divisor, stateDivisor(plan, cells, at));
 }

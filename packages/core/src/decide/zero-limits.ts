@@ -18,7 +18,6 @@ export function decisiveChecks<C extends Check>(checks: readonly C[]): readonly 
   return checks.some(({ limit, shadow }) => isZero(limit) && shadow !== true) ? checks.filter(({ limit }) => isZero(limit)) : checks;
 }
 
-/** The decision of a limit of 0. */
 export function zeroDecision(limit: Limit, cost: number): Decision {
   const never = Number.POSITIVE_INFINITY;
   return new MadeDecision(limit, cost, {

@@ -238,7 +238,6 @@ function checkTimeout(where: string, timeoutMs: number | undefined): number {
   throw wrongOption(where, "timeoutMs", "less than 2^31 (a timer holds no more)", timeoutMs, "timeoutMs: 100");
 }
 
-/** What decides while the store fails. */
 function deciderOf(where: string, option: OnStoreError | undefined, failing: Store): FallbackDecider {
   if (option === undefined || option === "allow" || option === "deny") return new NoFallback(option !== "deny", breakersOf(failing));
   const what = `${where}: onStoreError`;

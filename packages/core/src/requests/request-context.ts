@@ -109,7 +109,6 @@ export class RequestContext<Req = unknown> {
     return this.readMethod;
   }
 
-  /** All readings of the path. */
   get path(): Readings {
     this.readPath ??= readingsOf(this.settings.reader.path(this.request));
     return this.readPath;

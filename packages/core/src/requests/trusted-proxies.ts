@@ -27,7 +27,6 @@ export class TrustedProxies {
     this.#ranges = rangesOf(what, list);
   }
 
-  /** Whether an address is one of the proxies'. */
   has(address: string | undefined): boolean {
     const parsed = address === undefined ? undefined : parseIp(address);
     return parsed !== undefined && this.#contain(parsed);

@@ -8,7 +8,6 @@ export class HeldRequests {
   /** Each lets one go. */
   readonly #held = new Set<() => void>();
 
-  /** How many requests are held. */
   get size(): number {
     return this.#held.size;
   }
@@ -31,7 +30,6 @@ export class HeldRequests {
     return cancel;
   }
 
-  /** Releases all held requests at once. */
   release(): void {
     for (const letGo of [...this.#held]) letGo();
   }

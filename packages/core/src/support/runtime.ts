@@ -4,7 +4,6 @@ declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** What some runtimes have, and others not. */
 interface Globals {
   /** In Node, Bun and Deno; not in all Workers. */
   readonly setImmediate?: (run: () => void) => unknown;
