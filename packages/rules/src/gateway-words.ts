@@ -47,10 +47,19 @@ const units: readonly (readonly [unit: string, pattern: RegExp])[] = [
  * @param known the options that this map may have.
  */
 export function gatewayAdvice(word: string, given: unknown, known: readonly string[]): string | undefined {
-  const own: Given = Object.fromEntries(Object.entries(given as object).map(([name, value]) => [plain(name), value]));
+  const own = plainMap(given as Given);
   const here = plain(word);
   const advice = rateAdvice(here, own, known) ?? (Object.hasOwn(sentences, here) ? sentences[here] : aliasAdvice(here, own[here], known));
   return advice === undefined ? undefined : `${advice}.`;
+}
+
+/** By map: a map with thousands of unknown words is read once. */
+const plainMaps = new WeakMap<Given, Given>();
+
+function plainMap(given: Given): Given {
+  const known = plainMaps.get(given) ?? Object.fromEntries(Object.entries(given).map(([name, value]) => [plain(name), value]));
+  plainMaps.set(given, known);
+  return known;
 }
 
 function plain(word: string): string {
@@ -83,16 +92,23 @@ function aliasAdvice(word: string, value: unknown, known: readonly string[]): st
   return time === undefined || ours === undefined ? undefined : `Write ${ours}: "${time}"`;
 }
 
+const rateWords =
+  "rate ratelimit tokenbucket rps rpm second minute hour day month year average requestsperunit requestsperperiod tokensperfill";
+
 /** The rate that a map of a gateway says. A word that says one alone comes first: Kong's `second` beside `minute`. */
 function rateOf(word: string, own: Given): Rate | undefined {
-  return rateIn(word, own) ?? Object.keys(own).reduce<Rate | undefined>((found, other) => found ?? rateIn(other, own), undefined);
+  for (const said of [word, ...rateWords.split(" ")]) {
+    const rate = rateIn(said, own);
+    if (rate !== undefined) return rate;
+  }
+  return undefined;
 }
 
 function rateIn(word: string, own: Given): Rate | undefined {
   const value = own[word];
   if (word === "rate" || word === "ratelimit" || word === "tokenbucket") {
     if (typeof value === "object" && value !== null) {
-      const inner: Given = Object.fromEntries(Object.entries(value).map(([name, part]) => [plain(name), part]));
+      const inner = plainMap(value as Given);
       const rate = rateOf("", inner);
       return rate && { ...rate, words: [word], burst: numberOf(inner["maxtokens"] ?? inner["burst"]) };
     }
@@ -100,7 +116,7 @@ function rateIn(word: string, own: Given): Rate | undefined {
     return rateFrom(numberOf(count), time, [word]);
   }
   if (word === "rps" || word === "rpm") return rateFrom(numberOf(value), word.slice(2), [word]);
-  if (word.length > 2 && units.some(([, pattern]) => pattern.test(word))) return rateFrom(numberOf(value), word, [word]);
+  if (/^(?:second|minute|hour|day|month|year)$/.test(word)) return rateFrom(numberOf(value), word, [word]);
   if (word === "average") return rateFrom(numberOf(value), own["period"] ?? "1s", [word, "period"]);
   if (word === "requestsperunit") return rateFrom(numberOf(value), own["unit"], [word, "unit"]);
   if (word === "requestsperperiod") return rateFrom(numberOf(value), own["period"], [word, "period"]);

@@ -66,7 +66,10 @@ class Converter {
   }
 
   #fromNode(node: Node, path: Path): Sized {
-    if (isScalar(node)) return { value: node.value, size: 1 };
+    if (isScalar(node)) {
+      this.#checkPlain(node, path);
+      return { value: node.value, size: 1 };
+    }
     if (path.length > maxDepth) return this.#mistake(node, path, `This is nested deeper than ${maxDepth} levels. Rules need six.`);
     if (isMap(node)) return this.#fromMap(node as YAMLMap<Node, Node | null>, path);
     if (!isSeq(node)) return { value: undefined, size: 1 };
@@ -91,6 +94,7 @@ class Converter {
     for (const { key, value } of node.items as Pair<Scalar<string>, Node | null>[]) {
       const name = key.value;
       const at = [...path, name];
+      this.#checkPlain(key, at);
       const converted = this.convert(value, at);
       size += converted.size;
       if (name === "<<" && key.type === Scalar.PLAIN) {
@@ -134,6 +138,11 @@ class Converter {
     return { value: undefined, size: 1 };
   }
 
+  #checkPlain({ type, source = "", range }: Scalar, path: Path): void {
+    const at = type === Scalar.PLAIN ? source.search(invisible) : -1;
+    if (at >= 0) this.#mistake((range?.[0] ?? 0) + at, path, invisibleHere);
+  }
+
   #mistake(at: Node | number, path: Path, message: string): Sized {
     this.mistakes.push({ offset: typeof at === "number" ? at : startOf(at), message, path });
     return { value: undefined, size: 1 };
@@ -148,6 +157,11 @@ class Converter {
     return offsets;
   }
 }
+
+export const invisibleHere = "A no-break space, or another invisible character, stands here. Write a space.";
+
+/** These look like the end of a line, or like nothing. YAML and JSON allow them in quotes. */
+const invisible = /[\u007f\u2028\u2029]/;
 
 function startOf(node: Node): number {
   return node.range?.[0] ?? 0;

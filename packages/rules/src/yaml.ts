@@ -1,6 +1,6 @@
 import { LineCounter, parseDocument } from "yaml";
 import type { Path, RulesProblem } from "./rules-error.js";
-import { toValue } from "./yaml-values.js";
+import { invisibleHere, toValue } from "./yaml-values.js";
 
 /** A YAML text as plain data. */
 export interface YamlText {
@@ -19,8 +19,8 @@ export const maxBytes: number = 2 ** 20;
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
   [/\ufffd/, "The text is not valid UTF-8."],
   [/\r(?!\n)/, "A carriage return stands here without a line feed. Save the file with the line ends of Unix or Windows."],
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: YAML forbids most of these, and two look like the end of a line
-  [/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u2028\u2029]/, "A control character stands here. Remove it."],
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON allows these anywhere
+  [/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/, "A control character stands here. Remove it."],
   // The parser would take minutes or all memory.
   [/(?:[[\]{},]\s*){60}/, "Too many brackets and commas in a row start here."],
   // The parser's messages would be about the text that follows.
@@ -61,8 +61,7 @@ export function readYaml(text: string): YamlText {
       if (first.size > 0 && message.includes("in YAML stream")) continue;
       const found = problemOf(pos[0], ownMessages[code] ?? `${message}.${advice(code, message)}`, []);
       const space = otherSpace.exec(texts[found.line - 1] ?? "");
-      const other =
-        space && problem("A no-break space, or another invisible character, stands here. Write a space.", [], found.line, space.index + 1);
+      const other = space && problem(invisibleHere, [], found.line, space.index + 1);
       if (!first.has(found.line)) first.set(found.line, other ?? found);
     }
     return refused([...first.values()]);
@@ -77,7 +76,7 @@ export function readYaml(text: string): YamlText {
 }
 
 /** Spaces that look like a space, and separate nothing in YAML. */
-const otherSpace = /[\u00a0\u2000-\u200f\u202f\u205f\u3000\ufeff]/;
+const otherSpace = /[\u00a0\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\ufeff]/;
 
 /** A problem where a pattern first matches. */
 function problemIn(text: string, pattern: RegExp, message: string): RulesProblem | undefined {

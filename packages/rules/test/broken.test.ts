@@ -26,7 +26,10 @@ describe("characters that are not seen", () => {
     ["line ends of an old Mac", "rules:\r  - name: a\r", "1:7: A carriage return stands here without a line feed."],
     ["line ends that are converted twice", "rules:\r\r\n  - name: a\r\r\n", "1:7: A carriage return stands here without a line feed."],
     ["a null", "rules:\n  - name: a\u0000\n", "2:12: A control character stands here. Remove it."],
-    ["a line separator", "rules:\n  - name: a\u2028    limit: 5\n", "2:12: A control character stands here. Remove it."],
+    ["a line separator", "rules:\n  - name: a\u2028    limit: 5\n", "2:12: A no-break space, or another invisible character,"],
+    ["a paragraph separator in a name", "rules:\n  - na\u2029me: a\n", "2:7: A no-break space, or another invisible character,"],
+    ["a line separator after quotes", 'rules: ["a"\u2028]\n', "1:12: A no-break space, or another invisible character,"],
+    ["a control character in quotes", 'rules: ["a\u0001"]\n', "1:11: A control character stands here. Remove it."],
     [
       "a no-break space",
       "rules:\n  - name: a\n    limit:\u00a05\n    window: 1m\n",
@@ -38,6 +41,11 @@ describe("characters that are not seen", () => {
   });
 
   it("are allowed in comments and strings", () => {
+    for (const quote of ['"', "'"]) {
+      const keys = `[${quote}a\u2028\u2029\u007f\u0085\u00a0b${quote}]`;
+      const { rules } = parseRules(`# \u2028\nrules: [{ name: a, limit: 5, window: 1m, key: user, exempt: { keys: ${keys} } }]\n`);
+      expect(rules[0]?.exempt?.keys).toEqual(["a\u2028\u2029\u007f\u0085\u00a0b"]);
+    }
     expect(parseRules("# a\u00a0b\r\nrules:\r\n  - { name: a, limit: 5, window: 1m }\r\n", "a")).toBeDefined();
   });
 });

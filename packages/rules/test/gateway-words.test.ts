@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
+import { gatewayAdvice } from "../src/gateway-words.js";
 import { parseRules, type RulesError } from "../src/index.js";
 
 // `broken/gateway-words.txt` holds the advice for each word.
@@ -46,4 +47,17 @@ it("a rate is read as each gateway writes it", () => {
   for (const word of ["constructor", "toString", "__proto__x", "valueOf"])
     expect(adviceFor({ [word]: 5 })).toContain("The options are name");
   expect(adviceFor({ unit: null, period: [], rate_limit: { rate_limit: {} } })).toContain("has no option");
+});
+
+it("a map with thousands of unknown words is read once", () => {
+  let reads = 0;
+  const words = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`word${i}`, 1]));
+  const map = new Proxy(words, {
+    ownKeys(target) {
+      reads++;
+      return Reflect.ownKeys(target);
+    },
+  });
+  for (const word of Object.keys(words)) gatewayAdvice(word, map, ["limit", "window"]);
+  expect(reads).toBe(1);
 });
