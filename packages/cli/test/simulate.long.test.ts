@@ -130,7 +130,10 @@ it("says that no request matches --match", async () => {
   const compared = await floodgate(["simulate", access, "--compare", "100/1m", "--match", "/nonsense"]);
   expect(compared.err).toContain('floodgate: No request of the log matches "/nonsense", so nothing was compared.');
   const suggested = await floodgate(["simulate", access, "--suggest", "--match", "/nonsense"]);
-  expect(suggested).toMatchObject({ code: 1, err: 'floodgate: suggest: the logs have no request that matches "/nonsense".\n' });
+  expect(suggested).toMatchObject({
+    code: 1,
+    err: 'floodgate: suggest: the logs have no request that matches "/nonsense". Give another `match`, or leave it out.\n',
+  });
 });
 
 it.each(allRuns ? (["SIGINT", "SIGTERM"] as const) : (["SIGTERM"] as const))(

@@ -78,7 +78,8 @@ it("nothing of a log becomes a rule of the file", async () => {
 });
 
 it("a log without requests, and one that can be read only once, are refused", async () => {
-  await expect(suggest([logOf("")])).rejects.toThrow("no request that counts");
+  const none = { code: "FLOODGATE_NO_REQUESTS", message: expect.stringContaining("no request that counts. Give a log with requests.") };
+  await expect(suggest([logOf("")])).rejects.toMatchObject(none);
   await expect(suggest([{ ...logOf(accessLog), once: true }])).rejects.toThrow("test.log can be read only once");
 });
 

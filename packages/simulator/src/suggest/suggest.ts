@@ -1,4 +1,4 @@
-import { type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
+import { FloodgateError, type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
 import { toPolicy } from "@floodgate/core/rules";
 import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, type TrialOptions, trialRules } from "../compare/trial.js";
@@ -57,7 +57,7 @@ export const percentiles: readonly number[] = [50, 90, 99, 99.9];
  * The least limits that would have touched at most a share of the clients. The algorithms themselves say what each client needs: under a
  * limit that nobody reaches, the most of it that a client has used is the least limit under which it is never rejected. Reads the logs three
  * times: for windows, for buckets, and to try what it suggests.
- * @throws FloodgateError if an option is invalid, or a log can be read only once; Error if the logs have no request.
+ * @throws FloodgateError if an option is invalid, or a log can be read only once; `FLOODGATE_NO_REQUESTS` if the logs have no request.
  */
 export async function suggest(sources: readonly LogSource[], options: SuggestOptions = {}): Promise<Suggestion> {
   const { touch = 0.001, window = "1m", by = "ip", match } = options;
@@ -77,7 +77,8 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
     const measured = await needsOf(sources, policies, rates, options);
     if (measured.clients === 0) {
       const what = match === undefined || measured.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
-      throw new Error(`suggest: the logs have no request ${what}.`);
+      const write = match === undefined ? "Give a log with requests" : "Give another `match`, or leave it out";
+      throw new FloodgateError("FLOODGATE_NO_REQUESTS", `suggest: the logs have no request ${what}. ${write}.`);
     }
     for (const [i, name] of algorithms.entries()) needs.set(name, leastValue(measured.needs[i] as Float64Array, touch));
     return measured;
