@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { visible } from "@floodgate/pages/dom";
 import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
@@ -102,4 +104,14 @@ describe("a minute's history", () => {
     expect(countsOf(minute, "a")).toEqual({ allowed: 6 });
     expect(countsOf(minute, "__proto__")).toEqual({});
   });
+});
+
+it("advises what to write in an app and for a gateway, because floodgate serve and floodgate gateway serve the page too", () => {
+  const folder = join(__dirname, "../../src/page");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const texts = files
+    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .filter((text) => /your app\b|app\.use\(|rateLimit\(/.test(text));
+  expect(texts).toHaveLength(1);
+  for (const text of texts) expect(text).toMatch(/In an app, .*For floodgate serve and floodgate gateway, /s);
 });

@@ -5,6 +5,7 @@ import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
+import { inOwnWords } from "../service/limit.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import { whyUndecided } from "../service/redis.js";
 import { secretCheck } from "../service/secrets.js";
@@ -122,7 +123,9 @@ function readinessOf(service: Service): () => Promise<{ ready: boolean; reasons:
     const why = await whyNoRedis();
     if (why !== undefined) (settings.readyWithoutRedis ? notes : reasons).push(why);
     if (rules.live?.refused !== undefined) {
-      notes.push(`The newest rules were refused, and the previous ones are in force: ${reasonOf(rules.live.refused.error).why}`);
+      notes.push(
+        `The newest rules were refused, and the previous ones are in force: ${inOwnWords(reasonOf(rules.live.refused.error).why)}`,
+      );
     }
     return { ready: reasons.length === 0, reasons, notes };
   };

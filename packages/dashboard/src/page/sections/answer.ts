@@ -89,8 +89,12 @@ function detailOf(overview: Overview, history: History, during: string): (Node |
   const requests = requestsIn(whole);
   if (requests === 0) {
     if (overview.totals.length > 0) return [`No limiter has decided anything ${during}.`];
-    if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send your app a request: it shows here within a second."];
-    return ["This process has no limiter yet. Add ", h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'), " to your app."];
+    if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send a request: it shows here within a second."];
+    return [
+      "This process has no rule yet. In an app, add ",
+      h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'),
+      ". For floodgate serve and floodgate gateway, write rules to the file or the Redis key that they read.",
+    ];
   }
   const without = withoutStoreWords(whole, requests);
   const worst = history.rules

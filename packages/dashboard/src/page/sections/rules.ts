@@ -34,7 +34,7 @@ export function rules(): Section {
     ),
     body,
   );
-  const empty = h("p", { class: "empty quiet" }, "No rule exists yet. A rule shows here as soon as your app makes a limiter.");
+  const empty = h("p", { class: "empty quiet" }, "No rule exists yet. A rule or a limiter shows here as soon as it is in force.");
   const totals = new FiguresTable("All that was counted, by rule");
   element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
   return {
