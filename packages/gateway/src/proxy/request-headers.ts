@@ -15,18 +15,17 @@ export const hopByHop = [
   "upgrade",
 ] as const;
 
-/** Only a trusted peer may say these. Some frameworks believe them: another client address, another path. */
-const fromTrustedOnly = [
-  "forwarded",
-  "x-client-ip",
-  "x-cluster-client-ip",
-  "x-original-host",
-  "x-original-url",
-  "x-real-ip",
-  "x-rewrite-url",
-];
+/** Only a trusted peer may say these, and all that begin like `trustedPrefix`. Some frameworks believe them. */
+const fromTrustedOnly = ["forwarded", "x-client-ip", "x-cluster-client-ip", "x-real-ip"];
+const trustedPrefix = /^x-(?:forwarded|original)-/;
 
-/** A framework that believes one of these handles another method than the one that rules have matched. */
+/**
+ * A server that believes one of these (IIS, Zend, old Symfony) handles another path than the one that rules have matched. A trusted proxy may
+ * pass on what its client has written, so nobody may say them.
+ */
+const pathOverrides = ["x-original-url", "x-rewrite-url"];
+
+/** The same for the method. */
 const methodOverrides = ["x-http-method", "x-http-method-override", "x-method-override"];
 
 /** Other servers make one name of `X_User`, `X.User` and `X-User` (CGI, WSGI, PHP), so nginx drops the first two, and so does the gateway. */
@@ -47,7 +46,7 @@ export type RequestHeaders = (request: GatewayRequest, headers: IncomingHttpHead
 export function requestHeaders({ clientIpHeader, keys, plan, methodOverride, via }: Settings): RequestHeaders {
   const sources = [...Object.values(keys), ...(plan === undefined ? [] : [plan])];
   const said = new Set([...kept, clientIpHeader.toLowerCase(), ...sources.map(headerOfSource)]);
-  const always = new Set([...hopByHop, "expect", "http2-settings", ...(methodOverride ? [] : methodOverrides)]);
+  const always = new Set([...hopByHop, "expect", "http2-settings", ...pathOverrides, ...(methodOverride ? [] : methodOverrides)]);
   const untrusted = new Set([...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()]);
   return (request, headers, upgrade) => {
     const { fromTrustedPeer } = request;
@@ -56,7 +55,7 @@ export function requestHeaders({ clientIpHeader, keys, plan, methodOverride, via
     const sent: IncomingHttpHeaders = {};
     for (const name in headers) {
       if (dropped.has(name) || named?.has(name) || ambiguous.test(name)) continue;
-      if (!fromTrustedPeer && name.startsWith("x-forwarded-")) continue;
+      if (!fromTrustedPeer && trustedPrefix.test(name)) continue;
       sent[name] = headers[name];
     }
     forward(request, sent);

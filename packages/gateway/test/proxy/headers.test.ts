@@ -33,6 +33,9 @@ describe("headers of a request", () => {
       "X-Original-URL": "/admin",
       "X-Rewrite-URL": "/admin",
       "X-Client-IP": "1.1.1.1",
+      "X-Original-URI": "/admin",
+      "X-Original-Method": "DELETE",
+      "X-Original-Host": "evil",
     };
     expect(await headersSeen(url, forged)).toEqual({
       host: `127.0.0.1:${port}`,
@@ -60,6 +63,16 @@ describe("headers of a request", () => {
       "x-real-ip": "10.0.0.1",
       forwarded: `for=203.0.113.7, for=127.0.0.1;proto=http;host="127.0.0.1:${port}"`,
     });
+  });
+
+  it("lets nobody name another path or method than the one that rules have matched, not even a trusted peer", async () => {
+    // What IIS, Zend and Symfony before 4.1.3 take for the path (CVE-2018-14773), and frameworks for the method.
+    const overrides = { "X-Original-URL": "/admin", "X-Rewrite-URL": "/admin", "X-HTTP-Method-Override": "DELETE" };
+    const said = { "X-Original-URI": "/", "X-Forwarded-Uri": "/" };
+    const { url } = await startGateway(await echo(), loose, { trustedPeers: ["loopback"] });
+    const seen = await headersSeen(url, { ...overrides, ...said });
+    expect(seen).toMatchObject({ "x-original-uri": "/", "x-forwarded-uri": "/" });
+    for (const name of Object.keys(overrides)) expect(seen).not.toHaveProperty(name.toLowerCase());
   });
 
   it("counts an untrusted client by its own address, whatever it forges", async () => {
