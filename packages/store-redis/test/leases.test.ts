@@ -1,65 +1,23 @@
 import {
   consumeAll,
-  createLimiter,
   type FloodgateEvent,
   fixedWindow,
   type Limiter,
-  leakyBucket,
   observe,
-  type Policy,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
-import type { RedisServer } from "@floodgate/test-servers";
 import * as fc from "fast-check";
-import type { Redis } from "ioredis";
-import { beforeEach, describe, expect, it, test, vi } from "vitest";
-import { type RedisStore, type RedisStoreOptions, redisStore } from "../src/index.js";
+import { describe, expect, it, test, vi } from "vitest";
+import { redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
+import { charged, consume, leasing, limiterOn, minutely, useLeases, world } from "./leasing.js";
 import { patienceMs } from "./patient-store.js";
-import { anotherProcess, useRedis } from "./use-redis.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-let server: RedisServer;
-let redis: Redis;
-useRedis((started, connected) => {
-  server = started;
-  redis = connected;
-});
-
-let nowMs: number;
-let prefixes = 0;
-let prefix: string;
-beforeEach(() => {
-  nowMs = 1_700_000_000_000;
-  prefix = `leases-${prefixes++}`;
-});
-
-/** A store with leases under the clock of the test, in a process of its own. */
-function leasing(options: RedisStoreOptions = {}): RedisStore {
-  return redisStore(anotherProcess(redis), { lease: true, clock: () => nowMs, prefix, ...options });
-}
-
-function limiterOn(store: RedisStore, policy: Policy, options: { name?: string; lease?: boolean } = {}): Limiter<"async"> {
-  return createLimiter({ name: "api", policy, store, timeoutMs: patienceMs, onStoreError: "deny", ...options });
-}
-
-/** Makes requests one after the other, and returns how many were allowed. No fetch is in flight then. */
-async function consume(limiter: Limiter<"async">, requests: number, key = "hot"): Promise<number> {
-  let allowed = 0;
-  for (let i = 0; i < requests; i++) if ((await limiter.consume(key)).allowed) allowed++;
-  await charged(limiter, key);
-  return allowed;
-}
-
-/** The units that Redis counts for a key. */
-async function charged(limiter: Limiter<"async">, key = "hot"): Promise<number> {
-  return (await limiter.keyState(key)).decision.used;
-}
-
-const minutely = fixedWindow({ limit: 1000, window: "1m" });
+useLeases();
 
 function sum(numbers: readonly (number | undefined)[]): number {
   return numbers.reduce<number>((total, number = 0) => total + number, 0);
@@ -80,7 +38,7 @@ test("the numbers of leased decisions are whole and within the limit, whatever t
     fc.asyncProperty(fc.constantFrom(...policies), fc.array(step, { minLength: 15, maxLength: 40 }), async (policy, steps) => {
       const limiter = limiterOn(leasing(), policy, { name: `numbers ${runs++}` });
       for (const { cost, afterMs } of steps) {
-        nowMs += afterMs;
+        world.nowMs += afterMs;
         const { limit, remaining, retryAfterMs, resetAfterMs } = await limiter.consume("hot", { cost });
         expect(remaining).toBeGreaterThanOrEqual(0);
         expect(remaining).toBeLessThanOrEqual(limit);
@@ -101,13 +59,13 @@ test("one large request makes no key hot: it is decided as without leases, and n
 
 describe("a lease", () => {
   it("spends units of a hot key without asking Redis, gives back the others, and is an event when it begins and ends", async () => {
-    const client = redis.duplicate();
-    const store = redisStore(client, { lease: true, clock: () => nowMs, prefix });
-    const limiter = limiterOn(store, minutely, { name: prefix });
+    const client = world.redis.duplicate();
+    const store = redisStore(client, { lease: true, clock: () => world.nowMs, prefix: world.prefix });
+    const limiter = limiterOn(store, minutely, { name: world.prefix });
     const sent = vi.spyOn(client, "sendCommand");
     const events: (FloodgateEvent & { readonly type: "lease" })[] = [];
     // Leases of other tests may end meanwhile.
-    const stop = observe((event) => void (event.type === "lease" && event.name === prefix && events.push(event)));
+    const stop = observe((event) => void (event.type === "lease" && event.name === world.prefix && events.push(event)));
     await consume(limiter, 300);
     const runs = sent.mock.calls.filter(([{ name }]) => name.startsWith("eval")).length;
     expect(await charged(limiter)).toBeGreaterThan(300);
@@ -133,10 +91,10 @@ describe("a lease", () => {
     const limiter = limiterOn(leasing(), minutely);
     for (let i = 0; i < 30; i++) {
       await consume(limiter, 3);
-      nowMs += 50;
+      world.nowMs += 50;
     }
     expect(await charged(limiter)).toBeLessThanOrEqual(90);
-    expect(await redis.keys(`${prefix}:*:leases`)).toEqual([]);
+    expect(await world.redis.keys(`${world.prefix}:*:leases`)).toEqual([]);
   });
 
   it("shows what remains as last seen, less what was spent here", async () => {
@@ -161,7 +119,7 @@ describe("a lease", () => {
     expect(sum).toBeLessThanOrEqual(1000);
     for (const store of stores) await store.releaseLeases();
     expect(await charged(limiters[0] as Limiter<"async">)).toBe(sum);
-    nowMs += 1000;
+    world.nowMs += 1000;
     sum += await consume(limiters[0] as Limiter<"async">, 1000);
     await stores[0]?.releaseLeases();
     sum += await consume(limiters[1] as Limiter<"async">, 50);
@@ -183,15 +141,15 @@ describe("a lease", () => {
   it("ends after its life, and what it did not spend comes back", async () => {
     const limiter = limiterOn(leasing({ lease: { lifeMs: 10 } }), minutely);
     await consume(limiter, 20);
-    nowMs += 10;
+    world.nowMs += 10;
     await vi.waitFor(async () => expect(await charged(limiter)).toBe(20), { timeout: patienceMs });
   });
 
   it("ends before the edge of a fixed window, and is never spent in the next one", async () => {
-    nowMs = 60_000 * 28_333_333 - 12;
+    world.nowMs = 60_000 * 28_333_333 - 12;
     const limiter = limiterOn(leasing(), minutely);
     await consume(limiter, 50);
-    nowMs += 12;
+    world.nowMs += 12;
     const { remaining } = await limiter.consume("hot");
     expect(remaining).toBe(999);
   });
@@ -199,8 +157,8 @@ describe("a lease", () => {
   it("is not spent when the clock steps back before its debit", async () => {
     const limiter = limiterOn(leasing(), minutely);
     await consume(limiter, 50);
-    nowMs -= 1;
-    const runs = await runsDuring(server, () => limiter.consume("hot"));
+    world.nowMs -= 1;
+    const runs = await runsDuring(world.server, () => limiter.consume("hot"));
     expect(runs).toBeGreaterThanOrEqual(1);
   });
 
@@ -220,7 +178,7 @@ describe("a lease", () => {
     const [here, there] = [limiterOn(leasing(), minutely), limiterOn(leasing(), minutely)];
     await consume(here, 50);
     await there.block("hot", "1h");
-    nowMs += 100;
+    world.nowMs += 100;
     expect(await consume(here, 50)).toBe(0);
   });
 
@@ -290,113 +248,5 @@ describe("a lease", () => {
     expect(allowed).toBeLessThanOrEqual(90);
     expect(allowed).toBeGreaterThanOrEqual(60);
     expect([await charged(one), await charged(other, "all")]).toEqual([allowed, allowed]);
-  });
-});
-
-describe("a rejection while units are leased", () => {
-  it.each([
-    ["a fixed window", fixedWindow({ limit: 60, window: "1h" })],
-    ["a token bucket", tokenBucket({ capacity: 60, refill: 1, every: "1d" })],
-    ["a log", slidingWindowLog({ limit: 60, window: "1h" })],
-  ])("of %s gives them back here, and is repeated elsewhere for a life at most", async (_, policy) => {
-    const [here, there] = [limiterOn(leasing(), policy), limiterOn(leasing(), policy)];
-    await consume(here, 20);
-    const left = 60 - (await charged(here));
-    expect(left).toBeLessThan(40);
-    await there.consume("hot", { cost: left });
-    expect((await there.consume("hot")).allowed).toBe(false);
-    expect((await here.consume("hot", { cost: 30 })).allowed).toBe(false);
-    expect((await there.consume("hot")).allowed).toBe(false);
-    const unused = 40 - left;
-    expect((await here.consume("hot", { cost: unused - 1 })).allowed).toBe(true);
-    nowMs += 101;
-    expect((await there.consume("hot")).allowed).toBe(true);
-    expect((await there.consume("hot")).allowed).toBe(false);
-  });
-
-  it.each([
-    ["a fixed window", fixedWindow({ limit: 20, window: "1h" })],
-    ["a token bucket", tokenBucket({ capacity: 20, refill: 1, every: "1d" })],
-    ["a log", slidingWindowLog({ limit: 20, window: "1h" })],
-  ])("of %s is not the last word: thirty requests at once get all of a limit of 20", async (_, policy) => {
-    const [store, wide] = [leasing(), fixedWindow({ limit: 1000, window: "1h" })];
-    const alone = limiterOn(store, policy);
-    const pair = [limiterOn(store, policy, { name: "narrow" }), limiterOn(store, wide, { name: "wide" })].map((limiter) => ({
-      limiter,
-      key: "hot",
-    }));
-    for (const ask of [() => alone.consume("hot"), () => consumeAll(pair)] as (() => Promise<{ allowed: boolean }>)[]) {
-      const decisions = await Promise.all(Array.from({ length: 30 }, ask));
-      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
-    }
-    await store.releaseLeases();
-    expect(await charged(pair[1]?.limiter as Limiter<"async">)).toBe(20);
-  });
-
-  it("leaves a blocked key blocked, although units were leased before", async () => {
-    const [here, there] = [limiterOn(leasing(), minutely), limiterOn(leasing(), minutely)];
-    await consume(here, 50);
-    await there.block("hot", "1h");
-    expect((await here.consume("hot", { cost: 500 })).allowed).toBe(false);
-    expect(await consume(here, 10)).toBe(0);
-  });
-});
-
-it("a reset under a limit that leases ends the cached rejections of one that does not", async () => {
-  const store = leasing({ lease: false });
-  const [leased, other] = [limiterOn(store, minutely, { lease: true }), limiterOn(store, minutely)];
-  await other.consume("hot", { cost: 1000 });
-  expect((await other.consume("hot")).allowed).toBe(false);
-  await leased.reset("hot");
-  expect((await other.consume("hot")).allowed).toBe(true);
-});
-
-describe("a lease under several limits", () => {
-  it.each<[string, { readonly policy: Policy; readonly lease?: boolean; readonly key: (i: number) => string }]>([
-    ["whose other key is asked for rarely", { policy: minutely, key: (i) => `user ${i}` }],
-    ["whose other limit never leases", { policy: minutely, lease: false, key: () => "all" }],
-    ["whose other limit is a queue", { policy: leakyBucket({ capacity: 1000, leak: 1, every: "1m" }), key: () => "all" }],
-  ])("is not taken for requests %s, because they could never spend it", async (_, { policy, lease, key }) => {
-    const store = leasing();
-    const [one, other] = [limiterOn(store, minutely), limiterOn(store, policy, { name: "other", ...(lease === false && { lease }) })];
-    for (let i = 0; i < 60; i++) {
-      await consumeAll([
-        { limiter: one, key: "hot" },
-        { limiter: other, key: key(i) },
-      ]);
-    }
-    expect(await charged(one)).toBe(60);
-    expect(await redis.keys(`${prefix}:*:leases`)).toEqual([]);
-  });
-});
-
-describe("the option `lease`", () => {
-  it("of a limit works without that of the store, and switches that of the store off", async () => {
-    const off = limiterOn(leasing(), minutely, { lease: false });
-    await consume(off, 50);
-    expect(await charged(off)).toBe(50);
-    const on = limiterOn(leasing({ lease: false }), minutely, { name: "on", lease: true });
-    await consume(on, 50);
-    expect(await charged(on)).toBeGreaterThan(50);
-  });
-
-  it("of the store leaves queues and logs of rejections alone, and that of such a limit is an error that says why", async () => {
-    const store = leasing();
-    const policies = [
-      leakyBucket({ capacity: 100, leak: 1, every: "1h" }),
-      slidingWindowLog({ limit: 100, window: "1h", countRejected: true }),
-    ];
-    for (const [i, policy] of policies.entries()) {
-      const limiter = limiterOn(store, policy, { name: `never ${i}` });
-      await consume(limiter, 50);
-      expect(await charged(limiter)).toBe(50);
-      expect(() => limiterOn(store, policy, { name: `never ${i}`, lease: true })).toThrow(
-        expect.objectContaining({ code: "FLOODGATE_CONFLICTING_OPTIONS" }),
-      );
-    }
-  });
-
-  it.each([[{ lifeMs: 9 }], [{ lifeMs: 10_001 }], [{ lifeMs: 50.5 }], ["yes"], [{ life: 100 }]])("rejects %o", (lease) => {
-    expect(() => redisStore(redis, { lease } as RedisStoreOptions)).toThrow(/lease/);
   });
 });
