@@ -76,10 +76,10 @@ async function loaded(folder: string, code: string): Promise<any> {
 }
 
 /**
- * The most lines of an adapter's source, without comments. The goal is 150. Two have more, for reasons in docs/writing-an-adapter.md: they get
- * no line more.
+ * The most lines of an adapter's source, without comments. The goal is 150. NestJS has more, for reasons in docs/writing-an-adapter.md: it
+ * gets no line more.
  */
-const maxLines = { node: 150, hono: 150, express: 150, fetch: 150, fastify: 150, nestjs: 180, koa: 193 };
+const maxLines = { node: 150, hono: 150, express: 150, fetch: 150, fastify: 150, nestjs: 179, koa: 150 };
 
 it.each(Object.entries(maxLines))("@floodgate/%s has at most %s lines of source", async (folder, most) => {
   const { sourceLines } = await import(pathToFileURL(join(packages, "../bench/lib/lines.mjs")).href);

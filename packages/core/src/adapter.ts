@@ -6,12 +6,12 @@ export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { RateLimit } from "./middleware/rate-limit.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
-export { contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
+export { type ContextFramework, contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
 export { renewSlots } from "./limits/limiter.js";
 export { leaveSlots } from "./limits/slots.js";
 export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
-export { checkDecisionName, type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
-export { canReject, decideRequest, ensureAnswer, passInTurn, runOnLimited } from "./middleware/node-middleware.js";
+export { checkDecisionName, type NodeAnswer, type NodeAnswered, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
+export { afterOnLimited, canReject, decideRequest, ensureAnswer, passInTurn, runOnLimited } from "./middleware/node-middleware.js";
 export { withFaults } from "./support/errors.js";
 
 // Its options
@@ -39,7 +39,7 @@ export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf, type RequestContext } from "./requests/request-context.js";
 
 // Responses
-export type { Header } from "./responses/headers.js";
+export { type Header, isLimitHeader } from "./responses/headers.js";
 export { type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
 export { type Body, reducedCapacity } from "./responses/outcome.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";

@@ -4,7 +4,6 @@ import {
   answeredBy,
   clientClosedRequest,
   contextMiddleware,
-  functionOrNothing,
   type Header,
   type HeldRequests,
   type Outcome,
@@ -68,20 +67,25 @@ export function rateLimit<
   const Own extends string = [Env] extends [E] ? never : string,
   const Name extends string = "rateLimit",
 >(options: HonoRateLimitOptions<E, Own, Name>): RateLimitMiddleware<Name> {
-  const { onLimited } = options ?? {};
   const limit = new RateLimit<Context<E>>("rateLimit", options, ["onLimited"], honoReader, memoryStore);
-  functionOrNothing("rateLimit", "onLimited", onLimited, '(c) => c.text("Slow down")');
-
-  const apply = (c: Context, next: Next, outcome: Outcome): Answer => {
-    const { headers, decision, delayMs, afterResponse } = outcome;
-    if (decision !== undefined) c.set(limit.decisionName, decision);
-    if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome, headers) : limited(c, outcome, onLimited);
-    setHeaders(c, headers);
-    const passed = delayMs === 0 ? () => pass(c, next, headers) : () => passInTurn(c, next, outcome, limit.waiting);
-    return afterResponse === undefined ? passed() : passUntilEnd(c, passed, afterResponse);
-  };
-  return contextMiddleware(limit, "a context of Hono", (c) => c.req?.raw !== undefined, apply) as unknown as RateLimitMiddleware<Name>;
+  const { onLimited } = options;
+  return contextMiddleware<Context<E>, Next, Answer>(limit, {
+    takes: "a context of Hono",
+    isContext: (c) => c.req?.raw !== undefined,
+    onLimited,
+    example,
+    apply(c: Context, next, outcome) {
+      const { headers, decision, delayMs, afterResponse } = outcome;
+      if (decision !== undefined) c.set(limit.decisionName, decision);
+      if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome, headers) : limited(c, outcome, onLimited);
+      setHeaders(c, headers);
+      const passed = delayMs === 0 ? () => pass(c, next, headers) : () => passInTurn(c, next, outcome, limit.waiting);
+      return afterResponse === undefined ? passed() : passUntilEnd(c, passed, afterResponse);
+    },
+  }) as unknown as RateLimitMiddleware<Name>;
 }
+
+const example = '(c) => c.text("Slow down")';
 
 /** Sets headers on the context, so that responses of `c.json()` and the like have them from the start. */
 function setHeaders(c: Context, headers: readonly Header[]): void {
@@ -149,7 +153,7 @@ async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: O
   setHeaders(c, outcome.headers);
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    c.res = (await answeredBy(() => onLimited(c, outcome.decision), '(c) => c.text("Slow down")')) ?? answer(c, outcome, []);
+    c.res = (await answeredBy(() => onLimited(c, outcome.decision), example)) ?? answer(c, outcome, []);
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

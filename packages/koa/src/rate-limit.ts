@@ -1,16 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import type { Outcome, RateLimitControls, RateLimitOptions } from "@floodgate/core/adapter";
-import {
-  andThen,
-  canReject,
-  clientClosedRequest,
-  contextMiddleware,
-  functionOrNothing,
-  passInTurn,
-  RateLimit,
-  setHeaders,
-  withFaults,
-} from "@floodgate/core/adapter";
+import { afterOnLimited, canReject, contextMiddleware, isLimitHeader, passInTurn, RateLimit, setHeaders } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { type KoaContext, koaReader, type RateLimitState } from "./request.js";
 
@@ -45,29 +35,23 @@ export function rateLimit<
   const Own extends string = [KoaContext] extends [Ctx] ? never : string,
   const Name extends string = "rateLimit",
 >(options: KoaRateLimitOptions<Ctx, Own, Name>): RateLimitMiddleware<NoInfer<Name>> {
-  const { onLimited } = options ?? {};
   const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, memoryStore);
-  functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
-
-  const apply = (ctx: Ctx, next: Next, outcome: Outcome, wasBegun: boolean): unknown => {
-    const { decision, headers } = outcome;
-    if (decision !== undefined) ctx.state[limit.decisionName] = decision;
-    if (headers.length > 0) {
+  return contextMiddleware<Ctx, Next, unknown>(limit, {
+    takes: "a context of Koa",
+    isContext: ({ app, req }) => app !== undefined && req !== undefined,
+    isBegun: ({ res }) => res.headersSent,
+    onLimited: options.onLimited,
+    example: '(ctx) => { ctx.body = "Slow down"; }',
+    apply(ctx, next, outcome, wasBegun) {
+      if (outcome.decision !== undefined) ctx.state[limit.decisionName] = outcome.decision;
       // Cheaper than `ctx.set`, with the same result.
-      setHeaders(ctx.res, headers);
+      setHeaders(ctx.res, outcome.headers);
       if (!keeping.has(ctx.app)) keepHeadersOnError(ctx.app);
-    }
-    // The client may have disconnected.
-    if (outcome.action === "reject") return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, onLimited) : undefined;
-    // Nobody receives the status, but an outer logger may log it.
-    const leave = (): void => {
-      ctx.status = clientClosedRequest;
-    };
-    return passInTurn<unknown>(ctx.res, outcome, limit.waiting, next, leave);
-  };
-  const isContext = ({ app, req }: Ctx): boolean => app !== undefined && req !== undefined;
-  const isBegun = ({ res }: Ctx): boolean => res.headersSent;
-  return contextMiddleware(limit, "a context of Koa", isContext, apply, isBegun) as unknown as RateLimitMiddleware<Name>;
+      if (outcome.action === "pass") return passInTurn<unknown>(ctx.res, outcome, limit.waiting, next, () => undefined);
+      // The client may have disconnected.
+      return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, options.onLimited) : undefined;
+    },
+  }) as unknown as RateLimitMiddleware<Name>;
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
@@ -76,13 +60,13 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   ctx.respond = true;
   const { body } = ctx;
   const finish = (): void => {
-    const isAnswered = ctx.body !== body || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable;
-    if (isAnswered) return;
+    // Somebody has answered.
+    if (ctx.body !== body || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable) return;
     // Cheaper than `ctx.type`, which looks the type up.
     ctx.res.setHeader("Content-Type", outcome.body.contentType);
     ctx.body = outcome.body.text;
   };
-  return andThen(onLimited && withFaults(() => onLimited(ctx, outcome.decision)), finish);
+  return afterOnLimited(onLimited && (() => onLimited(ctx, outcome.decision)), finish);
 }
 
 /** The apps whose error responses keep the headers of limits. */
@@ -96,12 +80,10 @@ const keeping = new WeakSet<object>();
 function keepHeadersOnError(app: KoaContext["app"]): void {
   keeping.add(app);
   app.on("error", (_error, ctx) => {
-    const { res } = (ctx ?? {}) as Partial<KoaContext>;
+    const res = ctx?.res;
     if (res === undefined) return;
     const { getHeaderNames } = res;
-    const isKept = (name: string): boolean =>
-      /^(x-)?ratelimit(-|$)|^retry-after$/.test(name) || (name === "cache-control" && res.getHeader(name) === "no-store");
-    res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isKept(name));
+    res.getHeaderNames = () => getHeaderNames.call(res).filter((name) => !isLimitHeader(name, res.getHeader(name)));
     queueMicrotask(() => Object.assign(res, { getHeaderNames }));
   });
 }

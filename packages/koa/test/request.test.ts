@@ -234,6 +234,17 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
     expect(counts[0]).toBeLessThanOrEqual(12);
   });
 
+  it("is the full one in a mounted app whose context is wrapped in a Proxy", async () => {
+    const { app } = appOf(koa);
+    const limit = limitOf("/items") as unknown as Koa.Middleware;
+    app.use(mounted("/api", (ctx, next) => limit(new Proxy(ctx, {}), next), ok));
+    await serving(app, async (ask) => {
+      // The first request of an app may have entered its mount before it is followed.
+      await ask("/");
+      expect(await statuses(ask, "/api/other", "/api/items", "/api/items")).toEqual([200, 200, 200]);
+    });
+  });
+
   it("is not the path relative to a mounted app", async () => {
     const { app } = appOf(koa);
     app.use(mounted("/api", limitOf("/items"), mounted("/v1", limitOf("/v1/items"), limitOf("/items"), ok), ok));

@@ -69,14 +69,12 @@ export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOpti
     return limit;
   }
 
-  /** Makes all limits, so that a wrong option stops the app when it starts. */
+  /** Makes all limits, so that a wrong option stops the app when it starts. Warns if nothing asks for them. */
   onModuleInit(): void {
     for (const { metatype } of [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]) {
       for (const name of scanner.getAllMethodNames(metatype?.prototype)) this.limitOf(metatype?.prototype[name], metatype as Type);
     }
-  }
-
-  onApplicationBootstrap(): void {
+    // All guards are made by now.
     if (this.isGuarded) return;
     warnOnce(
       "FLOODGATE_NO_GUARD",

@@ -1,5 +1,6 @@
 import type { Decision } from "@floodgate/core";
-import { andThen, canReject, decisionOf, limitedMessage, type Outcome, passInTurn, setHeaders, withFaults } from "@floodgate/core/adapter";
+import type { Outcome } from "@floodgate/core/adapter";
+import { afterOnLimited, andThen, canReject, decisionOf, limitedMessage, passInTurn, setHeaders } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, HttpException, Inject, StreamableFile } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
 import { Floodgate, type Limit } from "./floodgate.js";
@@ -43,8 +44,8 @@ function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Ou
   if (outcome.action === "reject") {
     // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
     const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
-    const answered = isLate ? undefined : onLimited && withFaults(() => onLimited(context, outcome.decision));
-    return andThen(answered, (own) => reject(type, response, outcome, own)) as Promise<never>;
+    const handler = isLate ? undefined : onLimited && (() => onLimited(context, outcome.decision));
+    return afterOnLimited(handler, (own) => reject(type, response, outcome, own)) as Promise<never>;
   }
   return passInTurn(response, outcome, limit.waiting, () => true);
 }

@@ -5,10 +5,10 @@ import { decisionOf } from "../requests/request-context.js";
 import type { Header } from "../responses/headers.js";
 import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
-import { hasNoConnection, type NodeResponse, whenEnded } from "../responses/response-end.js";
+import { clientClosedRequest, hasNoConnection, type NodeResponse, whenEnded } from "../responses/response-end.js";
 import { conflict, withFaults } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
-import { isPromise } from "../support/promises.js";
+import { andThen, isPromise, type Promised } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 import { type RateLimitControls, withControls } from "./controls.js";
 import type { RateLimit } from "./rate-limit.js";
@@ -18,9 +18,11 @@ export type Next = (error?: any) => void;
 
 /** The used part of a response of Node, HTTP/1 or HTTP/2. */
 export interface NodeAnswer extends NodeResponse, HeaderTarget {
-  statusCode: number;
   end(body: string): unknown;
 }
+
+/** A response of which it is known whether its headers are sent. */
+export type NodeAnswered = NodeResponse & Pick<HeaderTarget, "headersSent">;
 
 /** What a framework with Node's requests and responses, such as Express, adds to them. */
 export interface NodeFramework<Req, Res> {
@@ -117,7 +119,7 @@ export function checkDecisionName(name: string, request: object = usual): void {
  * timeout, answers.
  * @param wasBegun whether headers were sent when the limit was asked.
  */
-export function canReject(response: NodeResponse & { readonly headersSent: boolean }, wasBegun: boolean): boolean {
+export function canReject(response: NodeAnswered, wasBegun: boolean): boolean {
   if (wasBegun && !response.writableEnded) {
     warnOnce(
       "FLOODGATE_HEADERS_SENT",
@@ -141,7 +143,7 @@ const answerMs = 5000;
  * the response, it only observes.
  */
 export function ensureAnswer(
-  response: NodeResponse & { readonly headersSent: boolean },
+  response: NodeAnswered,
   onLimited: { readonly length: number } | undefined,
   waiting: HeldRequests,
   send: () => unknown,
@@ -164,7 +166,7 @@ export function ensureAnswer(
 }
 
 /** Decides a request of Node, and applies what was decided, unless it is too late to reject it. Errors go to `next`. */
-export function decideRequest<Req, Res extends NodeResponse & { readonly headersSent: boolean }>(
+export function decideRequest<Req, Res extends NodeAnswered>(
   limit: RateLimit<Req>,
   request: Req,
   response: Res,
@@ -192,11 +194,12 @@ export function decideRequest<Req, Res extends NodeResponse & { readonly headers
  * @param response undefined if the request has none, such as a message. Nobody knows then when it is over, and slots of `concurrency` come
  * back after their `hold`.
  * @param pass lets it pass.
- * @param leave what to do if the client disconnects before. Without it, the promise of a held request then never settles.
+ * @param leave what to do if the client disconnects before. Without it, the promise of a held request then never settles. Nobody receives
+ * the status 499, but loggers see it.
  * @returns what `pass` or `leave` returns; a promise of it if the request is held.
  */
 export function passInTurn<T>(
-  response: NodeResponse | undefined,
+  response: NodeAnswered | undefined,
   { delayMs, decisions, afterResponse }: Outcome,
   waiting: HeldRequests,
   pass: () => T,
@@ -208,16 +211,25 @@ export function passInTurn<T>(
   return new Promise((resolve) => {
     const settle = resolve as (answer: T) => void;
     const cancel = waiting.hold(delayMs, () => settle(pass()));
-    if (response !== undefined) whenEnded(response, () => void (cancel() && leave !== undefined && settle(leave())));
+    if (response === undefined) return;
+    whenEnded(response, () => {
+      if (!cancel()) return;
+      if (!response.headersSent) response.statusCode = clientClosedRequest;
+      if (leave !== undefined) settle(leave());
+    });
   });
 }
 
-/** Runs `onLimited`, and then `done` with its answer. Errors go to `next`. */
+/** Runs `onLimited`, if there is one, and then `done` with its answer. What it throws is always an error. */
+export function afterOnLimited<T>(handler: (() => unknown) | undefined, done: (answered: unknown) => T): Promised<T> {
+  return andThen(handler && withFaults(handler), done);
+}
+
+/** The same for frameworks with `next`, which gets the errors. */
 export function runOnLimited(handler: () => unknown, next: Next, done: (answered: unknown) => void): void {
   try {
-    const answered = withFaults(handler);
-    if (isPromise(answered)) answered.then(done).then(undefined, next);
-    else done(answered);
+    const answered = afterOnLimited<unknown>(handler, done);
+    if (isPromise(answered)) answered.then(undefined, next);
   } catch (error) {
     next(error);
   }

@@ -153,6 +153,11 @@ export function rejectionHeaders(retryAfter: number | undefined): Header[] {
   return retryAfter === undefined ? [noStore] : [{ name: "Retry-After", value: `${retryAfter}`, list: false }, noStore];
 }
 
+/** Whether a header may be one of a limit. Frameworks that drop the headers of an error's response keep those. */
+export function isLimitHeader(lowerCaseName: string, value: unknown): boolean {
+  return /^(x-)?ratelimit(-|$)|^retry-after$/.test(lowerCaseName) || (lowerCaseName === "cache-control" && value === noStore.value);
+}
+
 /**
  * The response headers of a decision, as middlewares set them, for an app that answers requests itself. With `Retry-After` if it rejects.
  *

@@ -22,7 +22,7 @@ export interface NodeStream {
 
 /** The used part of Node's HTTP/1 or HTTP/2 response. Typed by structure, because core also runs without Node. */
 export interface NodeResponse {
-  readonly statusCode: number;
+  statusCode: number;
   readonly writableEnded: boolean;
   readonly writableFinished: boolean;
   readonly closed?: boolean;

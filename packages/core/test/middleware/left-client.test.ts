@@ -1,6 +1,7 @@
+import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import { memoryStore } from "../../../store-memory/src/index.js";
-import { RateLimit, type RequestReader } from "../../src/adapter.js";
+import { HeldRequests, type NodeAnswered, type Outcome, passInTurn, RateLimit, type RequestReader } from "../../src/adapter.js";
 import { fixedWindow } from "../../src/index.js";
 import { reader } from "../reader.js";
 
@@ -37,3 +38,18 @@ it("in shadow mode, a request whose client has left passes at once", () => {
     expect(limit.decide({})).toMatchObject({ action: "pass", delayMs: 0 });
   }
 });
+
+it.each([
+  { headersSent: false, status: 499 },
+  { headersSent: true, status: 200 },
+])(
+  "loggers see the status $status of a request that was held when its client left, if headersSent is $headersSent",
+  ({ headersSent, status }) => {
+    const socket = Object.assign(new EventEmitter(), { destroyed: false });
+    const response: NodeAnswered = Object.assign(new EventEmitter(), { statusCode: 200, headersSent, writableEnded: false, writableFinished: false, socket, req: { socket } }); // biome-ignore format: a row
+    const served: string[] = [];
+    void passInTurn(response, { delayMs: 60_000 } as Outcome, new HeldRequests(), () => served.push("served"));
+    socket.emit("close");
+    expect([response.statusCode, served]).toEqual([status, []]);
+  },
+);
