@@ -53,22 +53,26 @@ function rewrite(rewriting: Rewriting, call: Call): void {
     { limit: 5, windowMs: 60_000 },
   );
   rewriteAnswer(rewriting, options, ["req", "res"], onLimited);
-  rewriteSubnet(options);
   const key = options.take("keyGenerator");
   const isMaker = (node: Node): node is CallNode =>
     node.type === "CallExpression" && source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator";
   const isAddress = (node: Node, request: string): boolean => {
     if (!isMaker(node)) return isIpOf(node, request);
-    const [address, ...others] = node.arguments;
-    return address !== undefined && others.length === 0 && isIpOf(withoutDefault(address), request);
+    const [address, subnet] = node.arguments;
+    return address !== undefined && isIpOf(withoutDefault(address), request) && (subnet === undefined || isSubnet(constantOf(subnet)));
   };
   rewriteKeyFunction(rewriting, options, key, "req", isAddress);
   const request = key?.function && parameterName(key.function, 0);
+  const subnets = new Set<Subnet>();
   if (key !== undefined && isFunction(key.value)) {
     walk(key.value.body, (node) => {
-      if (isMaker(node) && !isAddress(node, request ?? "")) source.handle(node, otherAddress);
+      if (!isMaker(node)) return;
+      const [, subnet] = node.arguments;
+      subnets.add(subnet === undefined ? 56 : (constantOf(subnet) as Subnet));
+      if (!isAddress(node, request ?? "") || subnets.size > 1) source.handle(node, otherAddress);
     });
   }
+  rewriteSubnet(options, subnets);
   rewriteSkip(rewriting, options.take("skip"), "req");
   rewriteRefunds(rewriting, options, ([, response]) => response && `${response}.statusCode`);
   const storePrefix = rewriteStore(rewriting, options);
@@ -88,10 +92,16 @@ function onLimited({ message, text, status }: OtherAnswer): string | undefined {
   return `${text === undefined ? "async " : ""}(req, res) => res${status === undefined ? "" : `.status(${status})`}.send(${sent})`;
 }
 
-/** `ipv6Subnet` becomes `ipv6Prefix`. */
-function rewriteSubnet(options: Options): void {
+/** The size of an IPv6 network, in bits; false for single addresses. */
+type Subnet = number | false;
+
+const isSubnet = (value: unknown): value is Subnet => value === false || typeof value === "number";
+
+/** `ipv6Subnet` becomes `ipv6Prefix`. A key function does not read it: those that it gives to `ipKeyGenerator` are in its place. */
+function rewriteSubnet(options: Options, [ofKey]: ReadonlySet<Subnet>): void {
   const subnet = options.take("ipv6Subnet");
-  if (subnet === undefined) return;
+  if (ofKey !== undefined && (subnet !== undefined || ofKey !== 56)) options.put(`ipv6Prefix: ${ofKey === false ? 128 : ofKey}`, subnet);
+  if (subnet === undefined || ofKey !== undefined) return;
   if (subnet.constant === false) subnet.set("ipv6Prefix: 128");
   else if (isFunction(subnet.value)) subnet.handle("`ipv6Prefix` is one number for all clients.");
   else subnet.rename("ipv6Prefix");

@@ -26,13 +26,7 @@ function windowCode(window: Option): string {
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
   if (value !== undefined || isFunction(window.value)) window.handle('Write a window with a whole number and a unit: window: "15m".');
   // @fastify/rate-limit reads texts with a unit too.
-  return isTextOfEnvironment(window) && nameOf(window.property) !== "timeWindow" ? `Number(${window.code})` : window.code;
-}
-
-/** Whether a value is a text of the environment, which is a number for other libraries: `process.env.MAX || 100`. */
-function isTextOfEnvironment({ value, code }: Option): boolean {
-  const first = (node: Node): Node => (node.type === "LogicalExpression" ? first(bare(node.left)) : node);
-  return propertyName(first(value)) !== undefined && /^\(*(process\.env|import\.meta\.env)\b/.test(code);
+  return window.isTextOfEnvironment && nameOf(window.property) !== "timeWindow" ? `Number(${window.code})` : window.code;
 }
 
 /** A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
@@ -58,7 +52,7 @@ export function rewriteLimit(
   else if (defaults !== undefined) options.add(`limit: ${defaults.limit}`);
   const known = limit?.function;
   if (limit === undefined || known === undefined) {
-    if (limit !== undefined && isTextOfEnvironment(limit)) limit.set(`limit: Number(${limit.code})`);
+    if (limit?.isTextOfEnvironment) limit.set(`limit: Number(${limit.code})`);
     else limit?.rename("limit");
     if (window !== undefined) rewriteWindow(window);
     else if (defaults !== undefined) options.add(`window: ${durationCode(defaults.windowMs)}`);

@@ -27,6 +27,11 @@ export class Option {
     return this.#source.text(this.value);
   }
 
+  /** Whether the value is a text of the environment, which is a number for other libraries. */
+  get isTextOfEnvironment(): boolean {
+    return this.#source.isTextOfEnvironment(this.value);
+  }
+
   /** The function that the value is, if the file shows it. */
   get function(): FunctionNode | undefined {
     return this.#source.functionOf(this.value);
@@ -145,10 +150,16 @@ export class Options {
     const comma = source.commaAfter(end(last));
     const hasFinalComma = source.commaAfter(end(final)) !== undefined;
     const lineEnd = source.lineEnd(comma ?? end(last));
-    const isOneLine = (before === this.#object ? start(before) : end(before)) >= source.lineStart(start(last));
+    const afterComments = source.afterComments(comma ?? end(last));
+    const hasComments = afterComments > (comma ?? end(last));
+    // What follows a comment at the end of a line begins on the next one.
+    const isOneLine =
+      !(hasComments && lineEnd !== undefined) && (before === this.#object ? start(before) : end(before)) >= source.lineStart(start(last));
     const separator = isOneLine ? ", " : `,${newline}${source.indentAt(start(last))}`;
     const code = this.#added.map((text) => separator + text).join("");
-    if (isOneLine || lineEnd === undefined) edits.appendLeft(end(last), code);
+    if (hasComments && lineEnd === undefined && last === final)
+      edits.appendLeft(afterComments, comma === undefined || code === "" ? code : `${code.slice(1)},`);
+    else if (isOneLine || lineEnd === undefined) edits.appendLeft(end(last), code);
     else if (this.#added.length > 0) {
       // After the comment of the last option, which stands behind its comma.
       if (comma === undefined) edits.appendLeft(end(last), ",");

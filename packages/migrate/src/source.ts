@@ -58,6 +58,9 @@ export class Source {
   readonly #uses = new Map<string, Node[]>();
   /** The values of constants that are not exported and have no type of their own, and functions. */
   readonly #values = new Map<string, Node>();
+  /** The variables that hold the environment, and those that hold a text of it. */
+  readonly #environments = new Set<string>();
+  readonly #environmentTexts = new Set<string>();
   /** What declares a name. */
   readonly #declarations = new Map<string, Node[]>();
 
@@ -82,6 +85,25 @@ export class Source {
       }
     }
     for (const name of patternsOf(node).flatMap(names)) addTo(this.#declarations, name, node);
+    if (node.type !== "VariableDeclarator" || !node.init) return;
+    const { id, init } = node;
+    if (id.type === "ObjectPattern" && this.#isEnvironment(init)) for (const name of names(id)) this.#environmentTexts.add(name);
+    if (id.type === "Identifier" && this.#isEnvironment(init)) this.#environments.add(id.name);
+    if (id.type === "Identifier" && this.isTextOfEnvironment(init)) this.#environmentTexts.add(id.name);
+  }
+
+  #isEnvironment(node: Node): boolean {
+    const value = bare(node);
+    if (value.type === "Identifier") return this.#environments.has(value.name);
+    return /^(process|import\.meta)\.env$/.test(this.text(value));
+  }
+
+  /** Whether an expression is a text of the environment: `process.env.MAX || 100`, or a variable of one. */
+  isTextOfEnvironment(node: Node): boolean {
+    const value = bare(node);
+    if (value.type === "LogicalExpression") return this.isTextOfEnvironment(value.left);
+    if (value.type === "Identifier") return this.#environmentTexts.has(value.name);
+    return propertyName(value) !== undefined && "object" in value && this.#isEnvironment(value.object as Node);
   }
 
   /** The nodes around a node, from the inside out. */
@@ -121,15 +143,23 @@ export class Source {
     }
   }
 
-  /** The position after the comments on the rest of a line; undefined if code follows on the line. */
-  lineEnd(position: number): number | undefined {
-    let at = position;
-    for (;;) {
-      at += /^[ \t]*/.exec(this.code.slice(at))?.[0].length ?? 0;
-      const comment = this.#comments.get(at);
-      if (comment === undefined) return at === this.code.length || /[\r\n]/.test(this.code[at] ?? "") ? at : undefined;
+  /** The position after the comments that follow on a line; the position itself if none do. */
+  afterComments(position: number): number {
+    for (let at = position; ; ) {
+      const comment = this.#comments.get(this.#afterSpace(at));
+      if (comment === undefined) return at;
       at = comment.end as number;
     }
+  }
+
+  /** The position after the comments on the rest of a line; undefined if code follows on the line. */
+  lineEnd(position: number): number | undefined {
+    const at = this.#afterSpace(this.afterComments(position));
+    return at === this.code.length || /[\r\n]/.test(this.code[at] ?? "") ? at : undefined;
+  }
+
+  #afterSpace(position: number): number {
+    return position + (/^[ \t]*/.exec(this.code.slice(position))?.[0].length ?? 0);
   }
 
   /** The start of the line after a position at the end of a line. */

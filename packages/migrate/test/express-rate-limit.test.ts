@@ -242,6 +242,11 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
       "{\n  max: 5,\n  windowMs: 1000,\n  legacyHeaders: true,\n  validate: false\n}",
       '{\n  limit: 5,\n  window: "1s",\n  headers: "legacy"\n}',
     ],
+    ["{ windowMs: 1000, max: 5 // five\n}", '{ window: "1s", limit: 5, // five\nheaders: "legacy"\n}'],
+    ["{ max: 5, // five\n  windowMs: 1000 // one\n}", '{ limit: 5, // five\n  window: "1s", // one\n  headers: "legacy"\n}'],
+    ["{ windowMs: 1000, max: 5, /* five */\n}", '{ window: "1s", limit: 5, /* five */\nheaders: "legacy",\n}'],
+    ["{ windowMs: 1000, max: 5, /* five */ }", '{ window: "1s", limit: 5, /* five */ headers: "legacy", }'],
+    ["{ windowMs: 1000, max: 5 /* five */ }", '{ window: "1s", limit: 5 /* five */, headers: "legacy" }'],
   ])("writes the options %j as %j", (theirs, ours) => {
     expect(rewritten(`${head}rateLimit(${theirs});\n`).code).toBe(`import { rateLimit } from "@floodgate/express";\nrateLimit(${ours});\n`);
   });
@@ -259,12 +264,33 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
     ["max: process.env.MAX!", "limit: Number(process.env.MAX)"],
     ["max: parseInt(process.env.MAX) || 100", "limit: parseInt(process.env.MAX) || 100"],
     ["max: 5, windowMs: process.env.WINDOW || 1000", "limit: 5, window: Number(process.env.WINDOW || 1000)"],
-  ])("reads a text of the environment as a number: %s", (theirs, ours) => {
-    expect(rewritten(`${head}rateLimit({ ${theirs} });\n`).code).toContain(`rateLimit({ ${ours}, `);
+    ["max: MAX", "limit: Number(MAX)", "const { MAX = 100 } = process.env;"],
+    ["max", "limit: Number(max)", "const { MAX: max } = process.env;"],
+    ["limit", "limit: Number(limit)", "export const limit = process.env.MAX || 100;"],
+    ["max: env.MAX ?? 100", "limit: Number(env.MAX ?? 100)", "const env = process.env;"],
+    ["max: MAX || 100", "limit: Number(MAX || 100)", "const env = import.meta.env, { MAX } = env;"],
+    ["max: MAX", "limit: MAX", "const MAX = parseInt(process.env.MAX) || 100;"],
+    ["max: MAX", "limit: MAX", "const { MAX = 100 } = config;"],
+  ])("reads a text of the environment as a number: %s", (theirs, ours, declared = "") => {
+    expect(rewritten(`${head}${declared}rateLimit({ ${theirs} });\n`).code).toContain(`rateLimit({ ${ours}, `);
   });
 
   it.each([
-    ["ipKeyGenerator(req.ip, 64)"],
+    ["ipKeyGenerator(req.ip, 64)", "", "ipv6Prefix: 64"],
+    ["ipKeyGenerator(req.ip ?? '', false)", "", "ipv6Prefix: 128"],
+    ["ipKeyGenerator(req.ip, 56)", "", ""],
+    ["ipKeyGenerator(req.ip)", "ipv6Subnet: 64, ", "ipv6Prefix: 56"],
+    ["ipKeyGenerator(req.ip, 48)", "ipv6Subnet: 64, ", "ipv6Prefix: 48"],
+  ])("makes the size of ipKeyGenerator an option: %s", (key, more, ours) => {
+    const code = `import { ipKeyGenerator, rateLimit } from "express-rate-limit";\nrateLimit({ max: 5, ${more}keyGenerator: (req) => \`a:\${${key}}\` });\n`;
+    const result = rewritten(code);
+    expect(todo(result)).toEqual([]);
+    expect(result.code).toContain(`key: (req, { ip }) => \`a:\${ip}\``);
+    expect(/ipv6\w+: \d+/.exec(result.code)?.[0] ?? "").toBe(ours);
+  });
+
+  it.each([
+    ["ipKeyGenerator(req.ip, size)"],
     ['ipKeyGenerator(req.headers["cf-connecting-ip"])'],
     ['"ip:" + ipKeyGenerator(req.get("x-real-ip") ?? req.ip)'],
   ])("leaves a key of another address or network to do by hand: %s", (key) => {
