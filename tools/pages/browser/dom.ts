@@ -1,4 +1,4 @@
-type Child = Node | string | number | undefined;
+export type Child = Node | string | number | undefined;
 
 interface Attributes {
   readonly [name: string]: string | number | boolean | undefined;

@@ -108,7 +108,7 @@ const start = (framework: string, rule: string, limit: number, port?: number): P
 
 /** A rule's decisions and rejections of the last minute. */
 const rowOf = (page: Page, rule: string): Promise<(string | null)[]> =>
-  page.$$eval(`.rules tr:has(.name:text-is("${rule}")) td`, (cells) => cells.slice(-2).map((cell) => cell.textContent));
+  page.$$eval(`#rules tr:has(.name:text-is("${rule}")) td`, (cells) => cells.slice(-2).map((cell) => cell.textContent));
 
 async function lookUp(page: Page, key: string, rule: string): Promise<void> {
   await page.fill("#lookup-key", key);
@@ -188,7 +188,7 @@ describe("the page of an app with hostile names and keys", () => {
     for (const key of keys.slice(0, -1)) expect(shown).toContain(key);
     // What is very long is a hash.
     expect(Math.max(...shown.map((text) => text?.length ?? 0))).toBeLessThan(100);
-    expect(await page.$$eval("#rules .rules .name", (cells) => cells.map((cell) => cell.textContent))).toEqual(
+    expect(await page.$$eval("#rules .folding .name", (cells) => cells.map((cell) => cell.textContent))).toEqual(
       expect.arrayContaining(Object.values(names)),
     );
     expect(await page.$$eval("img, script:not([nonce]), b, [onerror], [onmouseover]", (found) => found.length)).toBe(0);
@@ -264,6 +264,10 @@ describe("the page of an app with hostile names and keys", () => {
 
   long("fits a phone without scrolling sideways", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
+    await page.fill("#request-path", "/");
+    await page.click("#request [type=submit]");
+    const words = await page.locator("#request td").first().boundingBox();
+    expect(words?.width).toBeGreaterThan(250);
     const tooWide = await page.$$eval("main *", (all) =>
       all
         .filter((part) => part.getBoundingClientRect().right > 360 && part.closest(".scroll, .hidden-text, svg") === null)

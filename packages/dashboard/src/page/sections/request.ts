@@ -2,7 +2,7 @@ import { fill, foreign, h, say } from "@floodgate/pages/dom";
 import { count } from "@floodgate/pages/format";
 import type { RequestQuery, RequestReason } from "../../contract.js";
 import { askRequest } from "../api.js";
-import { card, type Section } from "./section.js";
+import { card, foldingRow, foldingTable, type Section } from "./section.js";
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -53,7 +53,7 @@ export function request(): Section {
       );
       if (own !== asked) return;
       fill(said, h("strong", {}, foreign(`${method.value} ${path.value.trim()}`)), " ", foreign(verdict), ".");
-      if (rules.length > 0) fill(reasons, table(rules));
+      if (rules.length > 0) fill(reasons, foldingTable("What each rule says", columns, h("tbody", {}, ...rules.map(row))));
     } catch (error) {
       if (own === asked) fill(said, h("span", { class: "bad" }, foreign((error as Error).message)));
     }
@@ -62,20 +62,25 @@ export function request(): Section {
   return { element, update: () => undefined };
 }
 
-function table(rules: readonly RequestReason[]): HTMLElement {
-  const row = ({ rule, mode, counts, words, key, policy, used, limit, cost }: RequestReason): HTMLElement =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, foreign(rule, "name"), mode === "shadow" ? h("span", { class: "tag" }, "shadow") : undefined),
-      h("td", { class: counts ? "" : "quiet" }, foreign(words)),
-      h("td", {}, key === undefined ? "" : foreign(key, "key")),
-      h("td", { class: "quiet" }, policy ?? ""),
-      h("td", { class: "number" }, used === undefined || limit === undefined ? "" : `${count(used)} of ${count(limit)}`),
-      h("td", { class: "number" }, cost === undefined ? "" : count(cost)),
-    );
-  const headings = ["Rule", "Says", "Key", "Policy", "Used", "Cost"].map((text) => h("th", { scope: "col" }, text));
-  return h("table", {}, h("thead", {}, h("tr", {}, ...headings)), h("tbody", {}, ...rules.map(row)));
+const columns = [
+  { name: "Rule" },
+  { name: "Says" },
+  { name: "Key" },
+  { name: "Policy", look: "quiet" },
+  { name: "Used", look: "number" },
+  { name: "Cost", look: "number" },
+];
+
+function row({ rule, mode, counts, words, key, policy, used, limit, cost }: RequestReason): Element {
+  return foldingRow(
+    columns,
+    [foreign(rule, "name"), " ", mode === "shadow" ? h("span", { class: "tag" }, "shadow") : undefined],
+    foreign(words, counts ? "" : "quiet"),
+    key === undefined ? undefined : foreign(key, "key"),
+    policy,
+    used === undefined || limit === undefined ? undefined : `${count(used)} of ${count(limit)}`,
+    cost === undefined ? undefined : count(cost),
+  );
 }
 
 /** What a person typed. */

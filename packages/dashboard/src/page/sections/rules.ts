@@ -6,10 +6,10 @@ import { countsOf, secondsOf, seriesOf } from "../history.js";
 import type { Figures } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
 import { keepRows, type Row, redrawn } from "../rows.js";
-import { card, joined, rangeWords, type Section } from "./section.js";
+import { card, foldingRow, foldingTable, joined, rangeWords, type Section } from "./section.js";
 
 const columns = [
-  { name: "Rule", look: "" },
+  { name: "Rule" },
   { name: "Per second", look: "number" },
   { name: "Over time", look: "trend" },
   { name: "Decisions", look: "number" },
@@ -21,19 +21,8 @@ export function rules(): Section {
   const when = h("p");
   const element = card("card", "rules", "Rules in force", when);
   const refused = h("div", { class: "notices stack" });
-  const body = h("tbody", { role: "rowgroup" });
-  // The roles are said because on a phone the rows are no table to CSS.
-  const table = h(
-    "table",
-    { class: "rules", role: "table" },
-    h("caption", { class: "hidden-text" }, "Rules, with their requests"),
-    h(
-      "thead",
-      { role: "rowgroup" },
-      h("tr", { role: "row" }, ...columns.map(({ name, look }) => h("th", { scope: "col", role: "columnheader", class: look }, name))),
-    ),
-    body,
-  );
+  const body = h("tbody");
+  const table = foldingTable("Rules, with their requests", columns, body);
   const empty = h("p", { class: "empty quiet" }, "No rule exists yet. A rule or a limiter shows here as soon as it is in force.");
   const totals = new FiguresTable("All that was counted, by rule");
   element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
@@ -63,10 +52,8 @@ export function rules(): Section {
 }
 
 function ruleRow(rule: RuleInfo, sources: readonly SourceInfo[]): Row<{ readonly figures: Figures }> {
-  const cells = columns.slice(1).map(({ name, look }) => h("td", { role: "cell", class: look, "data-name": name }));
-  const [perSecond, course, decisions, rejected] = cells as unknown as readonly [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
-  const words = h("th", { scope: "row", role: "rowheader" }, ...wordsOf(rule, sources));
-  const row = h("tr", { role: "row" }, words, ...cells);
+  const [perSecond, course, decisions, rejected] = [h("span"), h("span"), h("span"), h("span")];
+  const row = foldingRow(columns, wordsOf(rule, sources), perSecond, course, decisions, rejected);
   let drawn: unknown;
   return {
     row,

@@ -1,4 +1,4 @@
-import { fill, foreign, h, visible } from "@floodgate/pages/dom";
+import { type Child, fill, foreign, h, visible } from "@floodgate/pages/dom";
 import type { Figures } from "../model.js";
 
 /** A part of the page: it makes its element once, and updates it when the figures have changed. */
@@ -11,6 +11,29 @@ export interface Section {
 export function card(look: "card" | "card half", id: string, title: string, ...notes: readonly Node[]): HTMLElement {
   const heading = h("h2", { id: `${id}-title`, tabindex: -1 }, title);
   return h("section", { id, class: look, "aria-labelledby": `${id}-title` }, h("header", { class: "row" }, heading, ...notes));
+}
+
+interface Column {
+  readonly name: string;
+  readonly look?: string;
+}
+
+/** A table whose rows are small grids on a phone. The roles are said because such rows are no table to CSS. */
+export function foldingTable(caption: string, columns: readonly Column[], body: HTMLElement): HTMLTableElement {
+  body.setAttribute("role", "rowgroup");
+  const headings = columns.map(({ name, look }) => h("th", { scope: "col", role: "columnheader", class: look }, name));
+  const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...headings));
+  return h("table", { class: "folding", role: "table" }, h("caption", { class: "hidden-text" }, caption), head, body);
+}
+
+/** A row of such a table: what it is about, then its other cells. */
+export function foldingRow(columns: readonly Column[], about: readonly Child[], ...cells: readonly Child[]): Element {
+  return h(
+    "tr",
+    { role: "row" },
+    h("th", { scope: "row", role: "rowheader" }, ...about),
+    ...columns.slice(1).map(({ name, look }, i) => h("td", { role: "cell", class: look, "data-name": name }, cells[i])),
+  );
 }
 
 /** Names that somebody else chose, with a text between them. */
