@@ -23,7 +23,7 @@ export interface Frame {
 
 interface ChartOptions {
   readonly height: number;
-  /** Writes a figure of the vertical axis. */
+  /** Writes a figure of the vertical axis. "" leaves it out. */
   readonly axis: (value: number) => string;
   /** Writes a time of the horizontal axis. Times are evenly spaced. */
   readonly time: (ms: number, stepMs: number) => string;
@@ -101,7 +101,7 @@ export class Chart {
     const highest = layers.flatMap(({ values }) => values).reduce<number>((max, value) => Math.max(max, value ?? 0), 0);
     const reach = Math.min(most, Math.max(atLeast, highest * 1.08));
     const y = (value: number): number => floor - (value / reach) * (floor - top);
-    const levels = linearTicks(reach, (floor - top) / 34);
+    const levels = linearTicks(reach, (floor - top) / 34).filter((value) => axis(value) !== "");
     this.#svg.setAttribute("viewBox", `0 0 ${this.element.clientWidth} ${height}`);
     this.#cursor.setAttribute("y2", String(floor));
     fill(

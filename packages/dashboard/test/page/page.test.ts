@@ -208,10 +208,13 @@ describe("the page of an app with hostile names and keys", () => {
   });
 
   it("says what an interval of a chart had while the pointer is over it, and marks it in both charts", async () => {
+    await app.send(5, { "x-key": "charted" });
     const when = page.locator("#traffic header p");
     await page.locator("#traffic .chart").first().hover();
     await expect.poll(() => when.textContent()).toMatch(/\d\d:\d\d:\d\d$/);
     expect(await page.locator("#traffic .cursor:not([hidden])").count()).toBe(2);
+    // Also one second between others without a request.
+    await expect.poll(() => page.locator("#traffic .chart").nth(1).locator("path").last().getAttribute("d")).toMatch(/^M[\d.]+ [\d.]+H/);
     await page.locator("h1").hover();
     await expect.poll(() => when.textContent()).toBe("all rules, last minute");
     expect(await page.locator("#traffic .cursor:not([hidden])").count()).toBe(0);

@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
 import type { Comparison } from "../compare/compare.js";
 import type { RuleMeasure } from "../measure/rule-meter.js";
-import type { LogSummary, Simulation } from "../simulate.js";
+import type { Simulation } from "../simulate.js";
 import type { Suggestion } from "../suggest/suggest.js";
 
 /** A simulation for programs: plain data. What a rule could never know is null. */
@@ -13,13 +13,13 @@ export function simulationJson({ rules, rejected, failed, notes, ...log }: Simul
     memoryBytes: memory.inMemory,
     redisBytes: memory.inRedis,
   });
-  return plain({ rules: rules.map(ruleJson), rejected, failed, ...logJson(log), notes });
+  return plain({ rules: rules.map(ruleJson), rejected, failed, ...log, notes });
 }
 
 /** A comparison for programs. */
 export function comparisonJson({ policies, windowMs, by, differing, notes, ...log }: Comparison): object {
   const tried = policies.map(({ text, policy, ...measure }) => ({ text, policy: policyJson(policy), ...measureJson(measure) }));
-  return plain({ policies: tried, windowMs, by, differing, ...logJson(log), notes });
+  return plain({ policies: tried, windowMs, by, differing, ...log, notes });
 }
 
 /** A suggestion for programs. */
@@ -32,7 +32,7 @@ export function suggestionJson({ rules, rates, touch, window, by, match, clients
     })),
     rates: rates.map(({ windowMs, percentiles, most }) => ({ windowMs, percentiles: Object.fromEntries(percentiles), most })),
     ...{ touch, window, by, match, clients },
-    ...logJson(log),
+    ...log,
     notes,
   });
 }
@@ -40,10 +40,6 @@ export function suggestionJson({ rules, rates, touch, window, by, match, clients
 /** JSON has neither `undefined` nor Infinity, which is a lock-out that no wait ends. Both are null. */
 function plain(report: object): object {
   return JSON.parse(JSON.stringify(report, (_, value) => (value === Number.POSITIVE_INFINITY ? null : (value ?? null))));
-}
-
-function logJson({ firstMs, lastMs, ...log }: LogSummary): object {
-  return { ...log, firstMs, lastMs };
 }
 
 function policyJson(policy: Policy): object {

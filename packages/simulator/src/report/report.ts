@@ -4,6 +4,7 @@ import { describePolicy, type RuleSet } from "@floodgate/core/rules";
 import type { CompareOptions, Comparison } from "../compare/compare.js";
 import { trialRules } from "../compare/trial.js";
 import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
+import { number } from "../print/numbers.js";
 import type { LogSource } from "../read/source.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
 import type { Suggestion, SuggestOptions } from "../suggest/suggest.js";
@@ -133,7 +134,7 @@ function finite(value: number): number | null {
 }
 
 function cut(text: string, longest = longestName): string {
-  return text.length > longest ? `${text.slice(0, longest)}… (${text.length.toLocaleString("en")} characters)` : text;
+  return text.length > longest ? `${text.slice(0, longest)}… (${number(text.length)} characters)` : text;
 }
 
 /** The page without data, which the build writes: from `src/report` as from `dist/report`. */

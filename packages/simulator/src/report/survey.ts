@@ -1,6 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { KeyIndex } from "../measure/key-index.js";
+import { number } from "../print/numbers.js";
 import type { LogSource } from "../read/source.js";
 import type { Clients } from "../replay/clients.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
@@ -202,7 +203,7 @@ function laneRule(i: number, { rules, descending }: Measured, shares: boolean, c
 
 function notesOf(tried: readonly Tried[], maxClients: number): string[] {
   const isFull = tried.some(({ needs, limits }) => needs.isFull && limits.length > 0);
-  const full = `Other limits were tried on the first ${maxClients.toLocaleString("en")} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
+  const full = `Other limits were tried on the first ${number(maxClients)} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
   const without = tried.filter(({ limits, descending }) => descending.length > 0 && limits.length === 0);
   return [
     ...(isFull ? [full] : []),

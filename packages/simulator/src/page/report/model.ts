@@ -1,3 +1,4 @@
+import { count } from "@floodgate/pages/dom";
 import type { Grid, GridPoint, PolicyWords, ReportData, ReportRule } from "../../report/contract.js";
 
 export type { Burst, Grid, GridPoint, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "../../report/contract.js";
@@ -64,7 +65,7 @@ export function policyText({ policy, option }: Grid, limit: number): string {
 }
 
 export function limitText({ policy, option }: Grid, limit: number): string {
-  const figure = limit.toLocaleString("en");
+  const figure = count(limit);
   if (option === "limit") return `${figure} per ${policy["window"]}`;
   return option === "burst" ? `a burst of ${figure}` : `a capacity of ${figure}`;
 }
