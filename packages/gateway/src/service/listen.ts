@@ -2,6 +2,7 @@ import { chmodSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import type { Server } from "node:http";
 import { connect } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { FloodgateError } from "@floodgate/core";
 import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 
@@ -90,16 +91,44 @@ export async function removeStale(path: string, address: string, what: string): 
 /** How often connections that have become idle are closed while a server closes. */
 const idleMs = 50;
 
-function closeServer(server: Server, closeMs: number): Promise<void> {
-  return new Promise((resolve) => {
+async function closeServer(server: Server, closeMs: number): Promise<void> {
+  const deadline = setTimeout(() => server.closeAllConnections(), closeMs);
+  await acceptWaiting(server);
+  await new Promise<void>((resolve) => {
     // A connection whose request ends after `close` would stay open for further requests.
     const idle = setInterval(() => server.closeIdleConnections(), idleMs);
-    const deadline = setTimeout(() => server.closeAllConnections(), closeMs);
     server.close(() => {
       clearInterval(idle);
-      clearTimeout(deadline);
       resolve();
     });
     server.closeIdleConnections();
   });
+  clearTimeout(deadline);
+}
+
+/** The most connections that wait in the kernel: Node's default. */
+const maxWaiting = 511;
+
+/**
+ * Accepts the connections that wait in the kernel, which would reset them when the server closes: their clients believe that they are
+ * connected. A queue of length 0 lets no more of them wait, so clients that come now try again later, and are refused then.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  // Node has no public way to shorten the queue.
+  const { _handle: handle } = server as { _handle?: { listen?(backlog: number): unknown } | null };
+  if (handle?.listen === undefined) return;
+  handle.listen(0);
+  let isQuiet = false;
+  const accepted = (): void => {
+    isQuiet = false;
+  };
+  server.on("connection", accepted);
+  // Clients that never cease must not keep the server open.
+  for (let turns = 0; !isQuiet && turns < maxWaiting; turns++) {
+    isQuiet = true;
+    // In a turn of its loop, Node may accept only one. The first turn may end before it looks for any.
+    await setImmediate();
+    await setImmediate();
+  }
+  server.off("connection", accepted);
 }
