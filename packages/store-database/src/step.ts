@@ -5,6 +5,8 @@ import { queueTimeout, timeout } from "./faults.js";
 /** Reads and changes the entries of a step's keys, in their order. */
 export type Work<T> = (entries: readonly Entry[], nowMs: number) => T;
 
+const nothing = (): void => undefined;
+
 /** Whose steps they are. */
 export interface StepOwner {
   /** When the database has answered last, by this process's monotonic clock. */
@@ -12,8 +14,6 @@ export interface StepOwner {
   /** Starts the steps that wait. Called when a step has expired: its keys may be free. */
   goOn(): void;
 }
-
-const nothing = (): void => undefined;
 
 /** One call of the store. */
 export class Step<T = unknown> extends Waiter<T> {

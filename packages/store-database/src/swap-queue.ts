@@ -205,7 +205,7 @@ export class SwapQueue implements StepOwner {
     this.goOn();
   }
 
-  /** Starts what waits, after a batch and when a step has expired: a client that has lost its connection may never answer. */
+  /** Starts what waits, after a batch and when a step has expired, because its keys may be free: a client that has lost its connection may never answer. */
   goOn(): void {
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();

@@ -36,7 +36,7 @@ local function settle(key, policy_arg, reserved, charged_at, instant, cost)
   if reserved < 0 then return settle_held(key, policy_arg, -reserved, charged_at, instant, cost) end
   local born = call('GETRANGE', key, '0', birth_size - 1)
   if #born < birth_size or unpack(birth_format, born) > instant then
-    if cost <= reserved then return 0 end
+    if cost <= reserved then return 0, 1 end
     charged_at = -huge
   end
   return settle_at(policy_arg)(key, charged_at, reserved, cost)
@@ -101,6 +101,13 @@ local function block(number, is_ban, for_ms)
     write_block(number, block_start, block_end, now, now + for_ms)
   end
   return 1, for_ms
+end
+
+-- Appends the one or two numbers that a change answers (0 if it answers none), or why it failed.
+local function append_change(ok, one, two)
+  if not ok then return append(false, one) end
+  answer[size + 1], answer[size + 2] = one or 0, two
+  size = size + (two and 2 or 1)
 end
 
 local function reset(key, number)

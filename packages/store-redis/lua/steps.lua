@@ -3,24 +3,36 @@
 local key, last = 0, #ARGV
 -- Of the 'a' at hand: the number of its limits, their functions, costs and kinds, and the size of the reply before it. `decide_all` decides it.
 local count, limits, costs, shadows, looks, before, decide_all
-local settle, redeem, end_lease, block, write_block, reset
+local settle, redeem, end_lease, block, write_block, reset, append_change
 while arg <= last do
   local step = ARGV[arg]
   local decide = policies[tonumber(step)]
   arg = arg + 1
-  if not settle and match(step, '^[bdemnrsu]$') then settle, redeem, end_lease, block, write_block, reset = changes() end
-  if decide then
-    for _ = 1, tonumber(ARGV[arg]) do
+  if not settle and match(step, '^[bdemnrsu]$') then
+    settle, redeem, end_lease, block, write_block, reset, append_change = changes()
+  end
+  if decide or step == 'c' or step == 'p' then
+    local takes, cost, times = step ~= 'p', 1, 1
+    if decide then
+      times = tonumber(ARGV[arg])
+    else
+      decide = policies[tonumber(ARGV[arg])]
+      if takes then
+        arg = arg + 1
+        cost = tonumber(ARGV[arg])
+      end
+    end
+    arg = arg + 1
+    for _ = 1, times do
       key = key + 1
       check, prefetched = key, states[key]
       local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(key, pcall(decide, KEYS[key], 1, false))
+        append_blocked(key, pcall(decide, KEYS[key], cost, false))
       else
-        append(pcall(decide, KEYS[key], 1, true))
+        append(pcall(decide, KEYS[key], cost, takes))
       end
     end
-    arg = arg + 1
   elseif step == 'a' then
     count, limits, costs, shadows, looks = tonumber(ARGV[arg]), {}, {}, {}, {}
     for i = 1, count do
@@ -68,38 +80,22 @@ while arg <= last do
       end
       key = key + count
     end
-  elseif step == 'b' or step == 'u' then
+  elseif step == 'b' then
     key = key + 1
-    local ok, begun, left_ms
-    if step == 'b' then
-      ok, begun, left_ms = pcall(block, key, ARGV[arg] == '1', tonumber(ARGV[arg + 1]))
-      arg = arg + 2
-    else
-      ok, begun = pcall(write_block, key, 0, 0, 0, 0)
-    end
-    if ok then
-      answer[size + 1] = begun or 0
-      answer[size + 2] = left_ms
-      size = size + (left_ms and 2 or 1)
-    else
-      append(false, begun)
-    end
+    append_change(pcall(block, key, ARGV[arg] == '1', tonumber(ARGV[arg + 1])))
+    arg = arg + 2
+  elseif step == 'u' then
+    key = key + 1
+    append_change(pcall(write_block, key, 0, 0, 0, 0))
+  elseif step == 'd' then
+    key = key + 1
+    append_change(pcall(reset, KEYS[key], key))
   else
     key = key + 1
     check, prefetched = key, states[key]
     local policy = tonumber(ARGV[arg])
     decide = policies[policy]
-    if step == 'c' or step == 'p' then
-      local takes = step == 'c'
-      local cost = takes and tonumber(ARGV[arg + 1]) or 1
-      arg = arg + (takes and 2 or 1)
-      local left_ms = blocks and blocked_at(key) or 0
-      if left_ms > 0 then
-        append_blocked(key, pcall(decide, KEYS[key], cost, false))
-      else
-        append(pcall(decide, KEYS[key], cost, takes))
-      end
-    elseif step == 'j' then
+    if step == 'j' then
       local cost, times = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       arg = arg + 3
       local before, charged = wants_state, 0
@@ -153,14 +149,8 @@ while arg <= last do
         append(true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
       end
     elseif step == 'e' then
-      local ok, problem = pcall(end_lease, KEYS[key], ARGV[arg + 1], policy_args[policy], tonumber(ARGV[arg + 2]), ARGV[arg + 3])
+      append_change(pcall(end_lease, KEYS[key], ARGV[arg + 1], policy_args[policy], tonumber(ARGV[arg + 2]), ARGV[arg + 3]))
       arg = arg + 4
-      if ok then
-        size = size + 1
-        answer[size] = 0
-      else
-        append(false, problem)
-      end
     elseif step == 'i' then
       local before = wants_state
       wants_state = 'whole'
@@ -190,32 +180,16 @@ while arg <= last do
       else
         append(false, problem)
       end
-    elseif step == 's' or step == 'r' then
+    else
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
       arg = arg + 5
-      local ok, change, parts
       if step == 's' then
-        ok, change, parts = pcall(settle, KEYS[key], policy_args[policy], reserved, charged_at, instant, cost)
+        append_change(pcall(settle, KEYS[key], policy_args[policy], reserved, charged_at, instant, cost))
       else
         key = key + 1
-        ok, change, parts = pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy_args[policy], reserved, charged_at, instant, cost)
+        append_change(pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy_args[policy], reserved, charged_at, instant, cost))
         arg = arg + 1
-      end
-      if ok then
-        answer[size + 1] = change
-        answer[size + 2] = parts or 1
-        size = size + 2
-      else
-        append(false, change)
-      end
-    else
-      local ok, problem = pcall(reset, KEYS[key], key)
-      if ok then
-        size = size + 1
-        answer[size] = 0
-      else
-        append(false, problem)
       end
     end
   end

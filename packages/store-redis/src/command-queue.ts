@@ -4,7 +4,7 @@ import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
-import type { Queue, Step } from "./step.js";
+import type { Step } from "./step.js";
 import { joinEquals } from "./steps.js";
 
 export interface QueueOptions {
@@ -26,7 +26,7 @@ const pollMs = 5;
  * The queue to one server. Waiting steps are sent together in one round, in order; later steps wait for the next round. A step that
  * has timed out is not sent. A step that arrives after its deadline charges nothing.
  */
-export class CommandQueue implements Queue {
+export class CommandQueue {
   readonly #client: RedisClient;
   readonly #options: QueueOptions;
   #waiting: Step[] = [];
@@ -43,6 +43,7 @@ export class CommandQueue implements Queue {
   readonly #sent = new Set<string>();
   /** A round in flight with a script that was not sent before. No other follows it: if Redis lacks the script, it would be decided first. */
   #proving: Step[] | undefined;
+  /** When the server last answered, by this process's monotonic clock. */
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(client: RedisClient, options: QueueOptions) {

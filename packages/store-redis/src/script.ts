@@ -107,7 +107,7 @@ local function settle_at(at)
 local number = ARGV[at]
 ${branches("settle")}end
 end
-${templates.inline(lua("charges"))}return settle, redeem, end_lease, block, write_block, reset
+${templates.inline(lua("charges"))}return settle, redeem, end_lease, block, write_block, reset, append_change
 end
 ${templates.inline(lua("steps"))}`;
 }

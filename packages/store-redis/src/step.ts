@@ -5,12 +5,6 @@ import type { LeanRequest } from "./lean.js";
 import type { CachedKey } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
 
-/** The queue that a step waits in. */
-export interface Queue {
-  /** When the server last answered, by this process's monotonic clock. */
-  readonly answeredMs: number;
-}
-
 /**
  * One step of the script. `read` only reads its answer; `settle` accepts it after
  * all answers of the batch were read and are valid.
@@ -23,8 +17,8 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   readonly dueMs: number;
   /** The index of its first key in the batch, from 1. */
   firstKey = 0;
-  /** The queue that it waits in; undefined after it was sent. */
-  queue: Queue | undefined;
+  /** The queue that it waits in, and when its server answered last; undefined after it was sent. */
+  queue: { readonly answeredMs: number } | undefined;
   readonly #timeoutMs: number;
   #read: unknown;
   /** The problem of this step, if only this step failed. */

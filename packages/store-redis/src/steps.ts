@@ -260,22 +260,6 @@ export class Renew extends ChangeCharge<Decision | undefined> {
   }
 }
 
-/** Deletes a state, and lifts the ban of its key. */
-export class Reset extends Step<void> {
-  override get mayFree(): boolean {
-    return true;
-  }
-
-  write(batch: GeneralBatch): void {
-    batch.keys.push(this.redisKey);
-    batch.args.push("d");
-  }
-
-  protected readAnswer(reply: Reply): void {
-    reply.number("a zero", 0, 0);
-  }
-}
-
 /** Blocks or bans a key. */
 export class Block extends Step<Blocked> {
   readonly #forMs: number;
@@ -303,18 +287,28 @@ export class Block extends Step<Blocked> {
   }
 }
 
-/** Lifts the block and the ban of a key. */
-export class Unblock extends Step<void> {
+/** Frees a key, and answers nothing. */
+export abstract class Free extends Step<void> {
   override get mayFree(): boolean {
     return true;
   }
 
-  write(batch: GeneralBatch): void {
-    batch.keys.push(this.redisKey);
-    batch.args.push("u");
-  }
-
   protected readAnswer(reply: Reply): void {
     reply.number("a zero", 0, 0);
+  }
+}
+
+/** Deletes a state and lifts the ban of its key (`d`), or lifts the block and the ban of a key (`u`). */
+export class Delete extends Free {
+  readonly #letter: "d" | "u";
+
+  constructor(redisKey: string, letter: "d" | "u", timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.#letter = letter;
+  }
+
+  write(batch: GeneralBatch): void {
+    batch.keys.push(this.redisKey);
+    batch.args.push(this.#letter);
   }
 }

@@ -21,58 +21,41 @@ export interface IoredisCluster extends Ioredis {
   pipeline(...args: any[]): { exec(): Promise<unknown>; evalsha(...args: any[]): unknown; eval(...args: any[]): unknown };
 }
 
-export class IoredisClient extends RedisClient {
-  readonly #redis: Ioredis;
+export class IoredisClient<Client extends Ioredis = Ioredis> extends RedisClient {
+  protected readonly redis: Client;
+  protected readonly keyPrefix: string;
 
-  constructor(redis: Ioredis) {
+  constructor(redis: Client) {
     super();
-    this.#redis = redis;
+    this.redis = redis;
+    this.keyPrefix = String(redis.options?.keyPrefix ?? "");
   }
 
   override get place(): RedisClient["place"] {
-    const { db = 0, keyPrefix = "" } = this.#redis.options ?? {};
-    return { database: Number(db), keyPrefix: String(keyPrefix) };
+    return { database: Number(this.redis.options?.db ?? 0), keyPrefix: this.keyPrefix };
   }
 
   get isReady(): boolean {
-    return isReady(this.#redis);
+    return this.redis.status === "ready";
   }
 
   override wake(): string | undefined {
-    return wake(this.#redis);
+    const { status } = this.redis;
+    if (status === "wait") this.redis.connect().catch(() => undefined);
+    return status === "end" ? "the client has been closed (by quit, by disconnect, or because it gave up connecting)" : undefined;
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
-    return runs.map((run) => send(this.#redis, run));
+    return runs.map((run) => send(this.redis, run));
   }
 }
 
-export class IoredisClusterClient extends RedisClient {
+export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
   override readonly isCluster = true;
-  readonly #cluster: IoredisCluster;
-  readonly #prefix: string;
 
-  constructor(cluster: IoredisCluster) {
-    super();
-    this.#cluster = cluster;
-    this.#prefix = String(cluster.options.keyPrefix ?? "");
-  }
-
-  override get place(): RedisClient["place"] {
-    return { database: 0, keyPrefix: this.#prefix };
-  }
-
-  get isReady(): boolean {
-    return isReady(this.#cluster);
-  }
-
-  override wake(): string | undefined {
-    return wake(this.#cluster);
-  }
-
-  send(runs: readonly Run[]): Promise<unknown>[] {
-    if (runs.length === 1) return [send(this.#cluster, runs[0] as Run)];
-    const pipeline = this.#cluster.pipeline();
+  override send(runs: readonly Run[]): Promise<unknown>[] {
+    if (runs.length === 1) return [send(this.redis, runs[0] as Run)];
+    const pipeline = this.redis.pipeline();
     for (const run of runs) {
       if (run.command === "EVALSHA") pipeline.evalsha(...run.args);
       else pipeline.eval(...run.args);
@@ -83,11 +66,11 @@ export class IoredisClusterClient extends RedisClient {
         (results) => {
           const [error, reply] = results[i] as [Error | null, unknown];
           if (error === null) return reply;
-          if (isRedirection(error)) return send(this.#cluster, run);
+          if (isRedirection(error)) return send(this.redis, run);
           throw error;
         },
         (error: Error) => {
-          if (/slots? allocation group/.test(error.message)) return send(this.#cluster, run);
+          if (/slots? allocation group/.test(error.message)) return send(this.redis, run);
           throw error;
         },
       ),
@@ -95,21 +78,12 @@ export class IoredisClusterClient extends RedisClient {
   }
 
   override slotOf(key: string): number {
-    return calculateSlot(this.#prefix + key);
+    return calculateSlot(this.keyPrefix + key);
   }
 
   override serverOf(slot: number): string {
-    return this.#cluster.slots[slot]?.join() ?? "";
+    return this.redis.slots[slot]?.join() ?? "";
   }
-}
-
-function isReady(redis: Ioredis): boolean {
-  return redis.status === "ready";
-}
-
-function wake(redis: Ioredis): string | undefined {
-  if (redis.status === "wait") redis.connect().catch(() => undefined);
-  return redis.status === "end" ? "the client has been closed (by quit, by disconnect, or because it gave up connecting)" : undefined;
 }
 
 function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {

@@ -3,6 +3,7 @@ import type { GeneralBatch } from "../batch.js";
 import type { KeyedCheck } from "../limits.js";
 import type { Reply } from "../reply.js";
 import { Step } from "../step.js";
+import { Free } from "../steps.js";
 import { leastUnits } from "./key-lease.js";
 
 /** What Redis answered to a lease step. */
@@ -68,7 +69,7 @@ export class LeaseStep extends Step<Debit> {
 }
 
 /** Ends a lease: Redis gives back what is unused, and forgets the lease. To repeat it does nothing. */
-export class EndLease extends Step<void> {
+export class EndLease extends Free {
   readonly #check: KeyedCheck;
   readonly #id: string;
   readonly #spent: number;
@@ -80,16 +81,8 @@ export class EndLease extends Step<void> {
     this.#spent = spent;
   }
 
-  override get mayFree(): boolean {
-    return true;
-  }
-
   write(batch: GeneralBatch): void {
     batch.keys.push(this.#check.redisKey);
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
-  }
-
-  protected readAnswer(reply: Reply): void {
-    reply.number("a zero", 0, 0);
   }
 }
