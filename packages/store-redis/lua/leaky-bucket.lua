@@ -22,14 +22,9 @@ local function load(key)
     local rest = shared_rest(its_most, its_amount, was)
     if rest then
       stored, time, most, amount = was, at, its_most, its_amount
-      local since = now - time
-      local credible = is_credible(most, amount)
-      if credible and now < time + rest then end_ms = time + rest end
-      if since < 0 then
-        local span = shared_span(most, amount)
-        if -since > span then end_ms = nil end
-      end
+      end_ms = shared_end(most, amount, time, rest)
       if end_ms then
+        local since = now - time
         backlog = rescale_up(stored, parts, unit)
         -- A product above 2^53 is inexact, but still more than the backlog.
         if since > 0 then backlog = max(backlog - since * flow, 0) end

@@ -108,3 +108,15 @@ local function shared_span(most, amount)
   local span = shared_takes(most, amount, most * parts)
   return span
 end
+
+-- When a state of that time is the same as no state; nil if it is so now, or if no plan of such numbers can have charged it.
+local function shared_end(most, amount, time, rest)
+  local end_ms
+  local credible = is_credible(most, amount)
+  if credible and now < time + rest then end_ms = time + rest end
+  if time > now then
+    local span = shared_span(most, amount)
+    if time - now > span then end_ms = nil end
+  end
+  return end_ms
+end
