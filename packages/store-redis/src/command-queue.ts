@@ -163,9 +163,9 @@ export class CommandQueue {
     const { clock, wantsState } = this.#options;
     const serverMs = this.#serverClock.notAfterMs(sentMs);
     // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
-    const batches = this.#bySlot(round).map((steps) =>
-      batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }),
-    );
+    const batches = this.#client
+      .bySlot(round)
+      .map((steps) => batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }));
     const runs = batches.map((batch) => batch.run("EVALSHA"));
     const answers = this.#client.send(runs);
     this.#inFlight.push(round);
@@ -206,18 +206,6 @@ export class CommandQueue {
     const place = this.#inFlight.indexOf(sent.round);
     if (place >= 0) this.#inFlight.splice(place, 1);
     if (this.#waiting.length > 0) this.#schedule();
-  }
-
-  #bySlot(round: Step[]): Step[][] {
-    if (!this.#client.isCluster || round.length === 1) return [round];
-    const slots = new Map<number, Step[]>();
-    for (const step of round) {
-      const slot = this.#client.slotOf(step.redisKey);
-      const steps = slots.get(slot);
-      if (steps === undefined) slots.set(slot, [step]);
-      else steps.push(step);
-    }
-    return [...slots.values()];
   }
 
   /**

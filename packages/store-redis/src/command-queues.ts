@@ -16,8 +16,8 @@ export class CommandQueues {
     this.#changes = changes;
   }
 
-  slotOf(redisKey: string): number {
-    return this.#client.slotOf(redisKey);
+  bySlot<T extends { readonly redisKey: string }>(all: readonly T[]): (readonly T[])[] {
+    return this.#client.bySlot(all);
   }
 
   /** The address of the server that holds a key; "" if there is only one or none is known yet. */

@@ -9,38 +9,29 @@ import { ConsumeAll, Settle } from "./steps.js";
  * because of these charges, but no request is allowed beyond a limit.
  */
 export function consumeAll(queues: CommandQueues, checks: readonly KeyedCheck[], timeoutMs: number): Promise<Decision[]> {
-  if (areInOneSlot(queues, checks)) return queues.ask(new ConsumeAll(checks, timeoutMs));
-  return acrossSlots(queues, bySlot(queues, checks), timeoutMs).then((decided) => checks.map((check) => decided.get(check) as Decision));
+  const slots = queues.bySlot(checks);
+  if (slots.length === 1) return queues.ask(new ConsumeAll(checks, timeoutMs));
+  return acrossSlots(queues, slots, timeoutMs).then((decided) => checks.map((check) => decided.get(check) as Decision));
 }
 
-function areInOneSlot(queues: CommandQueues, checks: readonly KeyedCheck[]): boolean {
-  const slot = queues.slotOf((checks[0] as KeyedCheck).redisKey);
-  return checks.every(({ redisKey }) => queues.slotOf(redisKey) === slot);
-}
-
-function bySlot(queues: CommandQueues, checks: readonly KeyedCheck[]): KeyedCheck[][] {
-  const slots = new Map<number, KeyedCheck[]>();
-  for (const check of checks) {
-    const slot = queues.slotOf(check.redisKey);
-    slots.set(slot, [...(slots.get(slot) ?? []), check]);
-  }
-  return [...slots.values()];
-}
-
-async function acrossSlots(queues: CommandQueues, slots: readonly KeyedCheck[][], timeoutMs: number): Promise<Map<KeyedCheck, Decision>> {
+async function acrossSlots(
+  queues: CommandQueues,
+  slots: readonly (readonly KeyedCheck[])[],
+  timeoutMs: number,
+): Promise<Map<KeyedCheck, Decision>> {
   const deadlineMs = unblockedMs() + timeoutMs;
   const answers = await Promise.allSettled(slots.map((group) => askFor(queues, group, timeoutMs)));
   const fault = answers.find((answer) => answer.status === "rejected");
   // Both round trips share the timeout of one decision. After an error nobody waits for the refunds, so they get the full timeout.
   const leftMs = fault === undefined ? Math.max(1, deadlineMs - unblockedMs()) : timeoutMs;
   const isCharged = (answer: PromiseSettledResult<Decision[]>, i: number): boolean =>
-    answer.status === "fulfilled" && passesAll(slots[i] as KeyedCheck[], answer.value);
+    answer.status === "fulfilled" && passesAll(slots[i] as readonly KeyedCheck[], answer.value);
   const charged = answers.every(isCharged);
   const decided = new Map<KeyedCheck, Decision>();
   const refunds: Promise<unknown>[] = [];
   answers.forEach((answer, i) => {
     if (answer.status === "rejected") return;
-    const group = slots[i] as KeyedCheck[];
+    const group = slots[i] as readonly KeyedCheck[];
     group.forEach((check, j) => {
       const decision = answer.value[j] as Decision;
       const refunded = !charged && isCharged(answer, i) && decision.allowed && !check.dryRun;

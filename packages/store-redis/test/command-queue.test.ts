@@ -30,6 +30,7 @@ it("a client that is not ready is polled only while requests wait for it", async
     wake: () => undefined,
     send: () => expect.fail("It is not ready"),
     slotOf: () => 0,
+    bySlot: (all) => [all],
     serverOf: () => "",
   };
   const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
@@ -63,6 +64,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
         return new Promise((resolve) => pending.push(resolve));
       }),
     slotOf: () => 0,
+    bySlot: (all) => [all],
     serverOf: () => "",
   };
   const answer = async (): Promise<void> => {

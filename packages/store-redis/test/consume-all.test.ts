@@ -37,7 +37,7 @@ describe("the refund of a charge in one slot", () => {
     const asked: Step[] = [];
     const answers = [async () => [told(true)], () => sixtyMs().then(other), async () => -1];
     const queues = {
-      slotOf: (redisKey: string) => redisKey.length,
+      bySlot: (checks: readonly unknown[]) => checks.map((check) => [check]),
       serverOf: (redisKey: string) => redisKey,
       ask: (step: Step) => answers[asked.push(step) - 1]?.(),
     } as unknown as CommandQueues;

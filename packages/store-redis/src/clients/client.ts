@@ -39,6 +39,19 @@ export abstract class RedisClient {
     return 0;
   }
 
+  /** Groups what the script does by the slots of its keys, in order. */
+  bySlot<T extends { readonly redisKey: string }>(all: readonly T[]): (readonly T[])[] {
+    if (!this.isCluster || all.length === 1) return [all];
+    const slots = new Map<number, T[]>();
+    for (const each of all) {
+      const slot = this.slotOf(each.redisKey);
+      const known = slots.get(slot);
+      if (known === undefined) slots.set(slot, [each]);
+      else known.push(each);
+    }
+    return [...slots.values()];
+  }
+
   /** The address of the server of a slot; "" if there is only one or none is known yet. */
   serverOf(_slot: number): string {
     return "";
