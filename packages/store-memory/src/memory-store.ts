@@ -61,8 +61,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
   const { maxKeys: given = 100_000, clock, onEvent } = options;
   const maxKeys = wholeNumber("memoryStore", "maxKeys", given, 1, 100_000);
-  if (maxKeys > largestMaxKeys)
-    throw wrongOption("memoryStore", "maxKeys", `at most ${largestMaxKeys} (2^23)`, maxKeys, "maxKeys: 1_000_000");
+  if (maxKeys > largestMaxKeys) throw wrongOption("memoryStore", "maxKeys", `at most ${largestMaxKeys}`, maxKeys, "maxKeys: 1_000_000");
   functionOrNothing("memoryStore", "onEvent", onEvent, "(event) => console.log(event)");
   return new TableStore(maxKeys, clock === undefined ? undefined : wholeMsClock("memoryStore", clock), onEvent);
 }

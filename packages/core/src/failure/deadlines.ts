@@ -45,12 +45,12 @@ export abstract class Waiter<T = unknown> {
   readonly latestMs: number;
   /** Its index among all that wait, which this file maintains; -1 if it does not wait. */
   place: number = -1;
-  #resolve!: (value: never) => void;
+  #resolve!: (value: unknown) => void;
   #reject!: (error: unknown) => void;
 
   constructor(timeoutMs: number) {
     this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
+      this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
     });
     this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
@@ -58,18 +58,18 @@ export abstract class Waiter<T = unknown> {
   }
 
   finish(value: T): void {
-    if (this.#settles()) this.#resolve(value as never);
+    this.#settle(this.#resolve, value);
   }
 
   fail(error: unknown): void {
-    if (this.#settles()) this.#reject(error);
+    this.#settle(this.#reject, error);
   }
 
-  #settles(): boolean {
-    if (this.settled) return false;
+  #settle<V>(how: (value: V) => void, value: V): void {
+    if (this.settled) return;
     this.settled = true;
     removeWaiter(this);
-    return true;
+    how(value);
   }
 
   /** Called once, after the deadline. It must fail. */
