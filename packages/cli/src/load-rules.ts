@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
-import { Failure, unreadable } from "./failure.js";
+import { Failure, unreadable, unwritable } from "./failure.js";
 import type { Io } from "./io.js";
 import type { JsonOption, NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
@@ -30,7 +30,7 @@ export async function writeText(file: string, text: string, flag: "w" | "wx" = "
   try {
     await writeFile(file, text, { flag });
   } catch (cause) {
-    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+    throw unwritable(file, cause);
   }
 }
 

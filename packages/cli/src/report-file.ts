@@ -1,6 +1,6 @@
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { Failure } from "./failure.js";
+import { Failure, unwritable } from "./failure.js";
 
 /**
  * Checks that a report can be written, before the logs are read.
@@ -27,9 +27,7 @@ export async function reportFile(name: string, inputs: readonly string[]): Promi
       await end();
     } catch (cause) {
       await rm(temporary, { force: true }).catch(() => undefined);
-      const { code, message } = cause as NodeJS.ErrnoException;
-      const why = code === "ENOENT" ? `${dirname(path)} does not exist` : message;
-      throw new Failure("unwritable", `${name} cannot be written: ${why}.`, { cause });
+      throw unwritable(name, cause, path);
     }
   };
   await written("", () => rm(temporary, { force: true }));
