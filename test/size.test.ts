@@ -14,12 +14,12 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 54.5],
-  ["fastify", "rateLimit", 54.7],
-  ["koa", "rateLimit", 54.3],
-  ["hono", "rateLimit", 53.6],
-  ["node", "rateLimit", 53.8],
-  ["fetch", "rateLimit", 53.7],
+  ["express", "rateLimit", 54.7],
+  ["fastify", "rateLimit", 54.9],
+  ["koa", "rateLimit", 54.5],
+  ["hono", "rateLimit", 53.9],
+  ["node", "rateLimit", 54],
+  ["fetch", "rateLimit", 53.9],
   ["store-redis", "redisStore", 46.1],
   ["rules", "fileRules", 84.7],
   ["core", "createLimiter", 22.1],
