@@ -8,7 +8,7 @@ export type { PlainRule } from "./rules/rule.js";
 export type { Grant, Granted } from "./rules/plans.js";
 export type { GrantChange, RuleSet, RuleSource, RuleUser } from "./rules/rule.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
-export { describePolicy, descriptions, type OptionDescription, type OptionDescriptions } from "./algorithms/descriptions.js";
+export { describePolicy, descriptions, type OptionDescription, type OptionDescriptions, policyText } from "./algorithms/descriptions.js";
 export { algorithms, toPolicy } from "./algorithms/all.js";
 export { formatDuration } from "./support/duration.js";
 export { containEveryAddress } from "./requests/trusted-proxies.js";

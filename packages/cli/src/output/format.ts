@@ -1,10 +1,9 @@
-import type { Policy } from "@floodgate/core";
-import { describePolicy, nearest } from "@floodgate/core/rules";
+import { nearest } from "@floodgate/core/rules";
 import { table as columns } from "@floodgate/simulator";
 import { type Io, paint } from "../io.js";
 import { sanitize } from "./terminal.js";
 
-export { waitText } from "@floodgate/core/rules";
+export { policyText, waitText } from "@floodgate/core/rules";
 
 /** `1 rule`, `2,000 rules`. */
 export function count(number: number, thing: string): string {
@@ -36,11 +35,6 @@ export function didYouMean(word: string, known: readonly string[]): string {
 export function localTime(ms: number): string {
   // The Swedish locale formats dates like ISO 8601.
   return new Date(ms).toLocaleString("sv", { dateStyle: "short", timeStyle: "long" });
-}
-
-/** Formats a policy: `1 per 1s, fixed-window`. */
-export function policyText(policy: Policy): string {
-  return `${describePolicy(policy)}, ${policy.algorithm}`;
 }
 
 /** Formats rows under headings, in aligned columns. */

@@ -184,3 +184,8 @@ const words: { readonly [Name in AlgorithmName]: (policy: PolicyOf<Name>) => str
 export function describePolicy(policy: Policy): string {
   return (words[policy.algorithm] as (policy: Policy) => string)(policy);
 }
+
+/** A policy in words: `100 per 1m, fixed-window`. */
+export function policyText(policy: Policy): string {
+  return `${describePolicy(policy)}, ${policy.algorithm}`;
+}

@@ -1,4 +1,4 @@
-import { describePolicy } from "../algorithms/descriptions.js";
+import { policyText } from "../algorithms/descriptions.js";
 import { blockOf } from "../decide/blocks.js";
 import type { Decision } from "../decide/decision.js";
 import { type Duration, formatDuration, parseDuration } from "../support/duration.js";
@@ -96,8 +96,7 @@ export function reasonJson(reason: Reason): object {
   const { key, cost, decision } = reason;
   const { policy, limit, remaining, retryAfterMs, resetAfterMs } = decision;
   const numbers = { limit, used: usedOf(decision), remaining, retryAfterMs, resetAfterMs, blocked: decision.blocked ?? null };
-  const policyText = `${describePolicy(policy)}, ${policy.algorithm}`;
-  return { rule, mode, says: rejects(reason) ? "limited" : "counts", key, cost, policy: policyText, ...numbers };
+  return { rule, mode, says: rejects(reason) ? "limited" : "counts", key, cost, policy: policyText(policy), ...numbers };
 }
 
 /** The parts of a rule that say what it counts. */

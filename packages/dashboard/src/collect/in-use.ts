@@ -1,6 +1,6 @@
-import type { Policy, RuleSource, Store } from "@floodgate/core";
+import type { RuleSource, Store } from "@floodgate/core";
 import { getOrMake } from "@floodgate/core/adapter";
-import { describePolicy, type Inventory, type InventoryLimit, inventory } from "@floodgate/core/rules";
+import { type Inventory, type InventoryLimit, inventory, policyText } from "@floodgate/core/rules";
 import { scopeOf } from "@floodgate/core/store";
 import type { RuleInfo, SourceInfo } from "../contract.js";
 import { textOf } from "../text.js";
@@ -148,18 +148,13 @@ function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit,
     name,
     kind: rule === undefined ? "limiter" : "rule",
     mode: shadow ? "shadow" : "enforce",
-    policy: policy === undefined ? "set by a function of the request" : policyWords(policy),
+    policy: policy === undefined ? "set by a function of the request" : policyText(policy),
     ...(rule !== undefined && { match: rule.match, key: rule.key }),
-    plans: [...(plans ?? [])].map(([plan, own]) => ({ name: plan, policy: policyWords(own) })),
+    plans: [...(plans ?? [])].map(([plan, own]) => ({ name: plan, policy: policyText(own) })),
     ...(rule?.ban !== undefined && { ban: rule.ban }),
     ...(sourceId !== undefined && { source: sourceId }),
     ...(source?.version !== undefined && { version: source.version }),
   };
-}
-
-/** "100 per 1m, fixed-window". */
-export function policyWords(policy: Policy): string {
-  return `${describePolicy(policy)}, ${policy.algorithm}`;
 }
 
 /** A store that processes share is in Redis, unless it is somebody's own. Minifiers change class names, so they come last. */

@@ -1,6 +1,6 @@
 import { FloodgateError, type KeyState, type LimiterKey } from "@floodgate/core";
-import { type GrantChange, type InventoryLimit, keyOfText } from "@floodgate/core/rules";
-import { type InUse, listed, policyWords } from "../collect/in-use.js";
+import { type GrantChange, type InventoryLimit, keyOfText, policyText } from "@floodgate/core/rules";
+import { type InUse, listed } from "../collect/in-use.js";
 import type { Report } from "../collect/report.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import type { Figures } from "../figures.js";
@@ -175,7 +175,7 @@ function shownState(
   return {
     atMs,
     decision: { allowed, limit, remaining, retryAfterMs: finite(retryAfterMs), resetAfterMs: finite(resetAfterMs), delayMs },
-    states: states.map(({ plan, policy, state }) => ({ ...(plan !== undefined && { plan }), policy: policyWords(policy), state })),
+    states: states.map(({ plan, policy, state }) => ({ ...(plan !== undefined && { plan }), policy: policyText(policy), state })),
     ...(block !== undefined && { block: { untilMs: block.untilMs } }),
     ...(ban !== undefined && { ban: { untilMs: ban.untilMs } }),
   };

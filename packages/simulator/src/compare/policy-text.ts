@@ -1,6 +1,13 @@
 import type { Policy } from "@floodgate/core";
-import { type AlgorithmDefinition, algorithms, descriptions, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
-import { invalidOption } from "../support/invalid-option.js";
+import {
+  type AlgorithmDefinition,
+  algorithms,
+  descriptions,
+  invalidOption,
+  nearest,
+  type OptionDescription,
+  toPolicy,
+} from "@floodgate/core/rules";
 
 /**
  * The algorithms with a rate. A text can state it, and a log can suggest it. A calendar window has a quota instead of a rate. Concurrency

@@ -1,12 +1,11 @@
 import type { Policy } from "@floodgate/core";
-import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { invalidOption, type PlainRule, type RuleSet } from "@floodgate/core/rules";
 import { KeyIndex } from "../measure/key-index.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
 import { measuring, policyOf } from "../simulate.js";
-import { invalidOption } from "../support/invalid-option.js";
 
 /** Which requests policies are tried on, and whom they count. */
 export interface TrialOptions {

@@ -1,5 +1,4 @@
-import { nearest } from "@floodgate/core/rules";
-import { invalidOption } from "../support/invalid-option.js";
+import { invalidOption, nearest } from "@floodgate/core/rules";
 import { apachePattern, isApacheFormat } from "./apache.js";
 import { type JsonFields, JsonFormat } from "./json-lines.js";
 import type { LogFormat } from "./log-format.js";

@@ -1,5 +1,5 @@
 import type { FloodgateError } from "@floodgate/core";
-import { invalidOption } from "../support/invalid-option.js";
+import { invalidOption } from "@floodgate/core/rules";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
 import { lastAddress, methodOf, parseRequestLine, type RequestLine, unescaped } from "./request-line.js";
 import { parseClfTime, parseEpoch, parseIsoTime, remembered } from "./time.js";

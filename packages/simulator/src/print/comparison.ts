@@ -1,5 +1,6 @@
+import { policyText } from "@floodgate/core/rules";
 import type { ComparedPolicy, Comparison, DifferingClient } from "../compare/compare.js";
-import { duration, number, percent, policyText } from "./numbers.js";
+import { duration, number, percent } from "./numbers.js";
 import { logText } from "./simulation.js";
 import { type Described, type Paint, shownKey, tableOf } from "./table.js";
 

@@ -1,5 +1,4 @@
-import type { Policy } from "@floodgate/core";
-import { describePolicy, formatDuration } from "@floodgate/core/rules";
+import { formatDuration } from "@floodgate/core/rules";
 
 /** `1,234,567`. */
 export function number(value: number): string {
@@ -41,9 +40,4 @@ export function bytes(value: number): string {
     if (value >= size) return `${(value / size).toFixed(value < 10 * size ? 1 : 0)} ${unit}`;
   }
   return count(value, "byte");
-}
-
-/** `100 per 1m, fixed-window`. */
-export function policyText(policy: Policy): string {
-  return `${describePolicy(policy)}, ${policy.algorithm}`;
 }

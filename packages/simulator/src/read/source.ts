@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import * as zlib from "node:zlib";
 import { createGunzip, type Gunzip } from "node:zlib";
-import { invalidOption } from "../support/invalid-option.js";
+import { invalidOption } from "@floodgate/core/rules";
 
 /** A log: a file, or a stream such as standard input. */
 export interface LogSource {

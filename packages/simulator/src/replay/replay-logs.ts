@@ -1,4 +1,4 @@
-import { formatDuration, type RuleSet } from "@floodgate/core/rules";
+import { formatDuration, invalidOption, type RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { count, number } from "../print/numbers.js";
 import { readLogs } from "../read/merge.js";
@@ -6,7 +6,6 @@ import type { Kept } from "../read/reorder.js";
 import type { LogOptions, ReadOptions } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
-import { invalidOption } from "../support/invalid-option.js";
 import { type AppFields, appNames, headersOf, type Replay } from "./replay.js";
 
 export interface ReplayOptions extends AppFields, LogOptions {

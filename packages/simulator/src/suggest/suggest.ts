@@ -1,5 +1,5 @@
 import { FloodgateError, type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
-import { toPolicy } from "@floodgate/core/rules";
+import { invalidOption, toPolicy } from "@floodgate/core/rules";
 import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, type TrialOptions, trialRules } from "../compare/trial.js";
 import { KeyIndex } from "../measure/key-index.js";
@@ -10,7 +10,6 @@ import { defaultMaxClients, Replay } from "../replay/replay.js";
 import { replayLogs } from "../replay/replay-logs.js";
 import { measuringPolicy } from "../report/policies.js";
 import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
-import { invalidOption } from "../support/invalid-option.js";
 import { Needs } from "./needs.js";
 import { leastValue, type Quantile } from "./quantile.js";
 
