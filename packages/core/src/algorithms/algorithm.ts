@@ -22,6 +22,7 @@ export interface Limit<P> extends NamedPolicy<P> {
 /** Why a key is turned away whatever its limit says: `limiter.block`, or a rule's `ban`. */
 export type BlockKind = "block" | "ban";
 
+/** The block or the ban of a key. */
 export interface KeyBlock {
   readonly kind: BlockKind;
   /** When it ends, in milliseconds since the epoch of the store's clock. */
@@ -44,9 +45,11 @@ export interface DecisionUnder<P> {
   readonly resetAfterMs: number;
   /** How long to hold an allowed request (`leakyBucket`); 0 for all other policies. */
   readonly delayMs: number;
+  /** The units that the request costs. */
   readonly cost: number;
   /** The time that the charge counts from, in milliseconds since the epoch. */
   readonly atMs: number;
+  /** The limiter's name. */
   readonly name: string;
   readonly policy: P;
   /**
@@ -70,6 +73,7 @@ export interface DecisionUnder<P> {
 
 /** What an allowed decision charged. A store settles it. */
 export interface Charge {
+  /** The units that were charged. */
   readonly cost: number;
   /** The time that the charge counts from, in milliseconds since the epoch. */
   readonly atMs: number;
@@ -181,6 +185,7 @@ export interface Algorithm<P> {
 export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   /** The options that are numbers or durations. A plan may override them. */
   readonly numbers: readonly (keyof Options & string)[];
+  /** The factory. */
   readonly make: (options: Options) => P;
   /** The options from which `make` makes the same policy, without those that have their default. */
   readonly optionsOf: (policy: P) => { readonly [Option in keyof Options]: Options[Option] | undefined };

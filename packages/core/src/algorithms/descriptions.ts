@@ -12,9 +12,11 @@ export interface OptionDescription {
   /** An example of the value, as a rules file writes it. */
   readonly example: string;
   readonly description: string;
+  /** Whether the option may be left out. */
   readonly optional?: true;
 }
 
+/** A description for every option. */
 export type OptionDescriptions<Options> = { readonly [Option in keyof Options]-?: OptionDescription };
 
 // Options that several algorithms share.

@@ -12,6 +12,7 @@ export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
 /** What a store decides: a plain value or a promise. An asynchronous store returns a plain value for what it knows without asking. */
 export type Decided<T, M extends Mode> = M extends "sync" ? T : T | Promise<T>;
 
+/** What `Store.block` did. */
 export interface Blocked {
   /** How much longer the key is rejected, in milliseconds. */
   readonly leftMs: number;
@@ -136,6 +137,7 @@ export interface Store<M extends Mode = Mode> {
   releaseLeases?(): Answer<void, M>;
 }
 
+/** The identity of a store's data. */
 export function scopeOf(store: Store): object {
   return store.scope ?? store;
 }

@@ -58,6 +58,7 @@ export function emitLimitEvents(
   return true;
 }
 
+/** Emits the event of a request that limits decided. */
 export function emitRequestDecided(
   listener: EventListener | undefined,
   checks: readonly { readonly shadow?: boolean }[],
@@ -126,6 +127,7 @@ function rankOf(result: RequestResult): number {
   return passing.indexOf(result);
 }
 
+/** Whether a request with this result was rejected. */
 export function isRejection(result: RequestResult | DecisionResult): boolean {
   return result !== "shadow-limited" && rankOf(result) < 0;
 }

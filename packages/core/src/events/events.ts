@@ -13,6 +13,7 @@ export interface DecisionEvent {
   readonly name: string;
   readonly key: string;
   readonly decision: Decision;
+  /** Whether the limit is in shadow mode. */
   readonly shadow: boolean;
   /** The units that the request was charged: its cost, or 0 if it was rejected or could not be counted. */
   readonly charged: number;
@@ -62,6 +63,7 @@ export interface RequestEvent {
   readonly rejected: boolean;
   /** The rule that decided: the most restrictive one. Undefined if no rule did. */
   readonly name: string | undefined;
+  /** The decision of that rule. */
   readonly decision: Decision | undefined;
   /** The event of an earlier middleware that this one corrects: the same request. */
   readonly replaces: RequestEvent | undefined;
@@ -80,6 +82,7 @@ export interface MissingKeyEvent {
   readonly rejected: boolean;
 }
 
+/** Units were refunded. */
 export interface RefundEvent {
   readonly type: "refunded";
   readonly name: string;

@@ -13,6 +13,7 @@ export interface MissingKeyIp {
   readonly missingKeyIp: string;
 }
 
+/** A key of a limiter, or a client without a key. */
 export type LimiterKey = Key | MissingKeyIp;
 
 /** The digest of a secret key or part. Only core makes instances, so no key from an app equals one. */

@@ -15,6 +15,7 @@ export interface AskedRequest {
   readonly path: string;
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The client's address. */
   readonly ip: string | undefined;
   readonly plan: string | undefined;
   /** The values of the app's own keys, by name; of a key that is a function, by the rule's name. */

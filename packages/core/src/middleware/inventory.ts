@@ -19,11 +19,13 @@ export interface InventoryLimit {
   readonly shadow: boolean;
   /** Undefined if a function of the request answers the policy. */
   readonly policy: Policy | undefined;
+  /** The policies of plans, by plan. */
   readonly plans: ReadonlyMap<string, Policy> | undefined;
   /** The grant of a key, as text, that is in force. */
   grantOf?(key: string): Granted | undefined;
   /** What the rule counts. Undefined for a limiter of `createLimiter`. */
   readonly rule: RuleWords | undefined;
+  /** The live source of the rule. */
   readonly source: RuleSource | undefined;
 }
 
@@ -38,9 +40,11 @@ export interface InventoryStore {
   readonly breakers: ReadonlyMap<string, BreakerState>;
 }
 
+/** What is in use in this process. */
 export interface Inventory {
   readonly limits: readonly InventoryLimit[];
   readonly stores: readonly InventoryStore[];
+  /** The live sources of rules. */
   readonly sources: readonly RuleSource[];
 }
 

@@ -54,6 +54,7 @@ export interface LimitForOptions<Context, Own extends string = never>
   plan?: (context: Context) => Promised<string | undefined>;
 }
 
+/** What a limit answers for a context. */
 export interface LimitAnswer {
   readonly allowed: boolean;
   /** The most restrictive decision; undefined if no limit applied, or if the context was rejected because it has no key. */
@@ -70,6 +71,7 @@ export interface LimitAnswer {
   refund(): Promise<void>;
 }
 
+/** A limit of contexts, with its controls. */
 export interface LimitFor<Context> extends RateLimitControls {
   /**
    * Counts a context. A rejection is an answer.

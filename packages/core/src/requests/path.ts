@@ -19,6 +19,7 @@ export interface OptionalSegment {
 /** Segments of a request's path. `anySegments` stands for unknown segments, and matches everything. */
 export type Reading = readonly (string | OptionalSegment | typeof anySegments)[];
 
+/** All readings of a path. */
 export type Readings = readonly Reading[];
 
 /** Of a longer path only the start and the end are read, so that no path takes long to match. */

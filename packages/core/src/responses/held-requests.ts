@@ -8,6 +8,7 @@ export class HeldRequests {
   /** Each lets one go. */
   readonly #held = new Set<() => void>();
 
+  /** How many requests are held. */
   get size(): number {
     return this.#held.size;
   }
@@ -30,6 +31,7 @@ export class HeldRequests {
     return cancel;
   }
 
+  /** Releases all held requests at once. */
   release(): void {
     for (const letGo of [...this.#held]) letGo();
   }

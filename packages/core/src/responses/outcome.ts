@@ -7,6 +7,7 @@ import { conflict, wrongOption } from "../support/errors.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
 
+/** The body of a response. */
 export interface Body {
   readonly text: string;
   readonly contentType: string;
@@ -212,6 +213,7 @@ export function detail(decision: Decision | undefined, retryAfter: number | unde
   return `Try again in ${retryAfter} second${retryAfter === 1 ? "" : "s"}.`;
 }
 
+/** Rejects a request that no store has decided. */
 function rejection(status: number, body: Body): Outcome {
   return { action: "reject", headers: [noStore], status, body, ...undecided };
 }

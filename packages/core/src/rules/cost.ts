@@ -66,6 +66,7 @@ export function settleOf<Req>(
 /** Whether to refund a request, by its response status. */
 export type RefundWhen = (status: number) => Promised<boolean>;
 
+/** A function, or a list of statuses: `"5xx,404"`. */
 export type RefundOption = RefundWhen | string;
 
 /** A list of statuses: `"5xx,404"`. */

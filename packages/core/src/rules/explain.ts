@@ -15,6 +15,7 @@ import { headerCost } from "./validate.js";
  */
 export type Misfit = "method" | "path" | "header" | "descriptor" | Exclude<NotCounted, "missing-key">;
 
+/** What a rule does with one request. */
 export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
   | { readonly says: "counts"; readonly check: RuleCheck<Req> }
   | { readonly says: "passes"; readonly because: Misfit }
@@ -75,6 +76,7 @@ export async function explainRules<Req>(
   );
 }
 
+/** An option that is a function of the request. */
 function functionIn<Req>({ match, policy }: Rule<Req, string>): "match" | "policy" | undefined {
   if (typeof match === "function") return "match";
   return typeof policy === "function" ? "policy" : undefined;

@@ -30,6 +30,7 @@ export interface EntryTest extends ValueTest {
   readonly absent: boolean;
 }
 
+/** The descriptors that a rule counts. */
 export interface DescriptorMatch {
   readonly domain: ValueTest | undefined;
   readonly entries: readonly EntryTest[];

@@ -78,6 +78,7 @@ export function invalidOption(message: string, at: readonly (string | number)[] 
   return new FloodgateError("FLOODGATE_INVALID_OPTION", message, { at });
 }
 
+/** The error of options that cannot stand together. */
 export function conflict(message: string, at: readonly (string | number)[] = []): FloodgateError {
   return new FloodgateError("FLOODGATE_CONFLICTING_OPTIONS", message, { at });
 }
