@@ -1,3 +1,5 @@
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
@@ -134,4 +136,19 @@ test("a function that serves as both plan and cost is checked as each", () => {
   const number = (): never => 2 as never;
   const rule = { policy: ten, key: "global" as const, cost: number, plans: { pro: { limit: 20 } } };
   expect(() => limitOf({ ...rule, plan: number }).decide(get())).toThrow(expect.objectContaining({ code: "FLOODGATE_MISSING_PLAN" }));
+});
+
+test.each<[string, (request: Request) => Request]>([
+  ["itself", (request) => request],
+  ["an object on it", (request) => Object.create(request)],
+  ["a Proxy of it", (request) => new Proxy(request, {})],
+])("a request of Node gets no property, and is counted once if a second middleware is given %s", (_, wrap) => {
+  const request = Object.assign(new IncomingMessage(new Socket()), get());
+  const before = Reflect.ownKeys(request);
+  const limit = limitOf({ policy: ten, key: "global" });
+  limit.decide(request as unknown as Request);
+  limit.decide(wrap(request as unknown as Request));
+  expect(counted(limit, "default")).toBe(1);
+  expect(decisionOf(request)).toMatchObject({ name: "default", remaining: 9 });
+  expect(Reflect.ownKeys(request)).toEqual(before);
 });
