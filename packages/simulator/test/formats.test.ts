@@ -75,6 +75,24 @@ const logs: Record<string, readonly string[]> = {
   alb: [
     `https 2026-11-20T12:00:01.000000Z app/my-lb/50dc6c495c0c9188 203.0.113.9:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "POST https://example.com:443/posts?page=2 HTTP/1.1" "curl/8" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337281" "example.com" "-" 1 2026-11-20T12:00:00.900000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
   ],
+  elb: [
+    '2026-11-20T12:00:01.000000Z my-lb 203.0.113.9:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "POST https://example.com:443/posts?page=2 HTTP/1.1" "curl/8" - -',
+  ],
+  envoy: [
+    `[2026-11-20T12:00:01.000Z] "POST /posts?page=2 HTTP/2" 200 - 154 0 226 100 "10.0.0.1, 203.0.113.9" "curl/8" "cc21d9b0" "example.com" "tcp://10.0.2.1:80"`,
+  ],
+  istio: [
+    `[2026-11-20T12:00:01.000Z] "POST /posts?page=2 HTTP/2" 200 - via_upstream - "-" 0 135 4 4 "203.0.113.9" "curl/8" "84961386" "example.com" "127.0.0.1:80" inbound|8000|| 127.0.0.1:44854 10.44.1.23:80 10.44.1.27:37652 - default`,
+  ],
+  haproxy: [
+    `Nov 20 12:00:01 localhost haproxy[14389]: 203.0.113.9:33317 [20/Nov/2026:12:00:01.000] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {example.com} {} ${request}`,
+  ],
+  "haproxy-raw": [
+    `203.0.113.9:33317 [20/Nov/2026:12:00:01.000] http-in~ static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 ${request}`,
+  ],
+  heroku: [
+    `2026-11-20T12:00:01+00:00 heroku[router]: at=info method=POST path="/posts?page=2" host=example.com request_id=8601b555 fwd="203.0.113.9" dyno=web.1 connect=1ms service=18ms status=200 bytes=13 protocol=https`,
+  ],
   s3: [
     `79a59df900b949e5 my-bucket [20/Nov/2026:12:00:01 +0000] 203.0.113.9 79a59df900b949e5 3E57427F3EXAMPLE REST.POST.OBJECT posts "POST /posts?page=2 HTTP/1.1" 200 - 113 - 7 5 "https://example.com/" "curl/8" -`,
   ],
@@ -91,6 +109,8 @@ const logs: Record<string, readonly string[]> = {
   cloudfront: ["2026-11-20\t12:00:01\tFRA2\t392\t203.0.113.9\tPOST\td111111abcdef8.cloudfront.net\t/posts\t200\t-\tcurl/8\tpage=2\t-\tHit"],
 };
 
+const withoutUserAgent = ["common", "haproxy", "haproxy-raw", "heroku"];
+
 describe.each(formatNames)("the format %s", (name) => {
   const lines = logs[name] as readonly string[];
 
@@ -98,7 +118,7 @@ describe.each(formatNames)("the format %s", (name) => {
     const format = detectFormat(lines);
     expect(format?.name).toBe(name);
     const request = lines.map((line) => format?.parse(line)).at(-1);
-    const target = name === "alb" ? "https://example.com:443/posts?page=2" : expected.target;
+    const target = name === "alb" || name === "elb" ? "https://example.com:443/posts?page=2" : expected.target;
     const address = name === "pino" ? "::ffff:203.0.113.9" : expected.address;
     expect(request).toMatchObject({ ...expected, target, address });
   });
@@ -109,9 +129,46 @@ describe.each(formatNames)("the format %s", (name) => {
       rules: [rule],
       notes,
     } = await simulate([logOf([...lines, lines.at(-1) as string])], set);
-    expect(rule).toMatchObject(name === "common" ? { requests: 0 } : { requests: 2, limited: 1, topLimited: [{ key: "203.0.113.9" }] });
-    expect(notes).toEqual(name === "common" ? ['The log does not have the header "user-agent", so no request has it.'] : []);
+    const hasHeader = !withoutUserAgent.includes(name);
+    expect(rule).toMatchObject(hasHeader ? { requests: 2, limited: 1, topLimited: [{ key: "203.0.113.9" }] } : { requests: 0 });
+    expect(notes).toEqual(hasHeader ? [] : ['The log does not have the header "user-agent", so no request has it.']);
   });
+});
+
+const time = "2026-11-20T12:00:01Z";
+it.each<[string, object]>([
+  [
+    "Cloudflare",
+    { ClientIP: "203.0.113.9", ClientRequestMethod: "POST", ClientRequestURI: "/posts?page=2", EdgeStartTimestamp: timeMs * 1e6 },
+  ],
+  ["Akamai", { reqTimeSec: `${timeMs / 1000}`, cliIP: "203.0.113.9", reqMethod: "POST", reqPath: "/posts?page=2" }],
+  [
+    "Vercel",
+    {
+      ...{ timestamp: timeMs, path: "api/posts" },
+      proxy: { timestamp: timeMs + 5, method: "POST", path: "/posts?page=2", clientIp: "203.0.113.9" },
+    },
+  ],
+  ["AWS API Gateway", { ip: "203.0.113.9", requestTime: "20/Nov/2026:12:00:01 +0000", httpMethod: "POST", path: "/posts?page=2" }],
+  ["AWS WAF", { timestamp: timeMs, httpRequest: { clientIp: "203.0.113.9", uri: "/posts?page=2", httpMethod: "POST" } }],
+  ["Azure Front Door", { time, properties: { httpMethod: "POST", requestUri: "/posts?page=2", clientIp: "203.0.113.9" } }],
+  [
+    "Azure Application Gateway",
+    { timeStamp: time, properties: { clientIP: "203.0.113.9", httpMethod: "POST", requestUri: "/posts?page=2" } },
+  ],
+  [
+    "Google's load balancer",
+    { timestamp: time, httpRequest: { requestMethod: "POST", requestUrl: "/posts?page=2", remoteIp: "203.0.113.9" } },
+  ],
+  ["Kong", { client_ip: "203.0.113.9", started_at: timeMs, request: { method: "POST", uri: "/posts?page=2", headers: {} } }],
+  [
+    "Elastic's common schema",
+    { "@timestamp": time, source: { ip: "203.0.113.9" }, http: { request: { method: "POST" } }, url: { original: "/posts?page=2" } },
+  ],
+])("JSON lines of %s are read", (_, line) => {
+  const format = detectFormat([JSON.stringify(line)]);
+  expect(format?.name).toBe("json");
+  expect(format?.parse(JSON.stringify(line))).toMatchObject(expected);
 });
 
 it.each([

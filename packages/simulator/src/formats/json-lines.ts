@@ -89,9 +89,9 @@ export class JsonFormat implements LogFormat {
 
 /** Other names of some headers. */
 const headerFields: Readonly<Record<string, readonly string[]>> = {
-  "user-agent": ["userAgent", "user_agent.original", "agent", "httpRequest.userAgent"],
+  "user-agent": ["userAgent", "user_agent.original", "agent", "httpRequest.userAgent", "ClientRequestUserAgent"],
   referer: ["referrer", "httpRequest.referer"],
-  host: ["request.host", "RequestHost"],
+  host: ["request.host", "RequestHost", "ClientRequestHost"],
 };
 
 type Path = readonly string[];
@@ -113,11 +113,11 @@ function own(value: unknown, key: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[key] ?? undefined;
 }
 
-/** The first of several fields that a line has. */
+/** The first of several fields that a line has. An object is no value: `url` may hold `path`. */
 function firstAt(line: unknown, paths: readonly Path[]): unknown {
   for (const path of paths) {
     const value = valueAt(line, path);
-    if (value !== undefined) return value;
+    if (value !== undefined && (typeof value !== "object" || Array.isArray(value))) return value;
   }
   return undefined;
 }

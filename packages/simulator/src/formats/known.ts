@@ -8,18 +8,32 @@ import { cloudfrontColumns, W3cFormat } from "./w3c.js";
 const common = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent';
 const combined = `${common} "$http_referer" "$http_user_agent"`;
 
+const envoyStart = '[$time_iso8601] "$request" $status $flags';
+const envoyEnd =
+  '$received_bytes $sent_bytes $duration $upstream_time "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream_host"';
+/** Headers that it captures stand before the request line. */
+const haproxy =
+  '$client_addr_port [$time_local] $frontend $backend $timers $status $sent_bytes $request_cookie $response_cookie $state $connections $queues "$request"';
+
 /** Formats as patterns, in the syntax of nginx's `log_format`. */
-const patterns: Readonly<Record<"combined" | "common" | "host-combined" | "vhost-combined" | "alb" | "s3", string>> = {
+const patterns: Readonly<Record<string, string>> = {
   combined,
   common,
   "host-combined": `$host ${combined}`,
   "vhost-combined": `$host:$server_port ${combined}`,
   alb: '$type $time_iso8601 $elb $client_addr_port $target_addr_port $request_time $target_time $response_time $status $target_status $received_bytes $sent_bytes "$request" "$http_user_agent"',
+  elb: '$time_iso8601 $elb $client_addr_port $target_addr_port $request_time $target_time $response_time $status $target_status $received_bytes $sent_bytes "$request" "$http_user_agent"',
   s3: '$bucket_owner $bucket [$time_local] $remote_addr $requester $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $total_time $turn_around_time "$http_referer" "$http_user_agent"',
+  envoy: `${envoyStart} ${envoyEnd}`,
+  istio: `${envoyStart} $details $connection_details "$upstream_failure" ${envoyEnd}`,
+  haproxy: `$syslog haproxy[$pid]: ${haproxy}`,
+  "haproxy-raw": haproxy,
+  heroku:
+    '$time_iso8601 heroku[router]: at=$at method=$request_method path="$request_uri" host=$host request_id=$request_id fwd="$http_x_forwarded_for" dyno=$dyno',
 };
 
 /** Formats of one JSON object per line. `json` knows the names that many programs use. */
-const jsons: Readonly<Record<"caddy" | "traefik" | "pino" | "morgan" | "json", JsonFields>> = {
+const jsons: Readonly<Record<string, JsonFields>> = {
   caddy: {
     time: ["ts"],
     address: ["request.client_ip", "request.remote_ip", "request.remote_addr"],
@@ -47,35 +61,36 @@ const jsons: Readonly<Record<"caddy" | "traefik" | "pino" | "morgan" | "json", J
     target: ["url"],
   },
   json: {
-    time: ["time", "timestamp", "@timestamp", "ts", "time_iso8601", "msec", "time_local", "date", "datetime", "start_time", "isoTime"],
+    time: [
+      ...["time", "timestamp", "@timestamp", "ts", "time_iso8601", "msec", "time_local", "date", "datetime", "start_time", "isoTime"],
+      ...["requestTime", "started_at", "timeStamp", "EdgeStartTimestamp", "reqTimeSec"],
+    ],
     address: [
       ...["client_ip", "clientIp", "clientIP", "ip", "remote_addr", "remoteAddr", "remote_ip", "remoteIp", "remoteAddress", "client"],
       ...["client.ip", "client.address", "source.ip", "source.address", "http.client_ip", "httpRequest.remoteIp", "req.ip", "request.ip"],
       ...["downstream_remote_address", "request.remoteAddress", "c-ip", "x_forwarded_for", "http_x_forwarded_for"],
+      ...["ClientIP", "cliIP", "proxy.clientIp", "properties.clientIp", "properties.clientIP", "httpRequest.clientIp"],
     ],
     method: [
       ...["method", "request_method", "requestMethod", "http_method", "httpMethod", "verb", "http.request.method", "http.method"],
       ...["httpRequest.requestMethod", "request.method", "req.method", "cs-method"],
+      ...["ClientRequestMethod", "reqMethod", "proxy.method", "properties.httpMethod", "httpRequest.httpMethod"],
     ],
     target: [
+      // Vercel's own `path` is that of the function.
+      "proxy.path",
       ...["url", "uri", "path", "request_uri", "requestUri", "request_path", "request_url", "originalUrl", "target"],
       ...["url.original", "url.path"],
       ...["http.target", "http.url", "httpRequest.requestUrl", "request.url", "request.uri", "request.path", "req.url", "cs-uri-stem"],
+      ...["ClientRequestURI", "ClientRequestPath", "reqPath", "properties.requestUri", "httpRequest.uri"],
     ],
     request: ["request", "request_line"],
     headers: ["headers", "request.headers", "req.headers", "request_headers", "http.request.headers"],
   },
 };
 
-type FormatName = keyof typeof patterns | keyof typeof jsons | "w3c" | "cloudfront";
-
 /** The names of all known formats. */
-export const formatNames: readonly FormatName[] = [
-  ...(Object.keys(patterns) as (keyof typeof patterns)[]),
-  ...(Object.keys(jsons) as (keyof typeof jsons)[]),
-  "w3c",
-  "cloudfront",
-];
+export const formatNames: readonly string[] = [...Object.keys(patterns), ...Object.keys(jsons), "w3c", "cloudfront"];
 
 export interface FormatOptions {
   /** The field that holds the client's address. Default: the usual one of the format. */
@@ -83,12 +98,11 @@ export interface FormatOptions {
 }
 
 /** A format by its name. Each log needs its own, because a format may remember what a line before has said. */
-function knownFormat(name: FormatName, { address }: FormatOptions): LogFormat {
-  if (name in patterns) return new PatternFormat(name, patterns[name as keyof typeof patterns], address);
-  if (name in jsons) {
-    const fields = jsons[name as keyof typeof jsons];
-    return new JsonFormat(name, address === undefined ? fields : { ...fields, address: [address] });
-  }
+function knownFormat(name: string, { address }: FormatOptions): LogFormat {
+  const { [name]: pattern } = patterns;
+  if (pattern !== undefined) return new PatternFormat(name, pattern, address);
+  const { [name]: fields } = jsons;
+  if (fields !== undefined) return new JsonFormat(name, address === undefined ? fields : { ...fields, address: [address] });
   return new W3cFormat(name, name === "cloudfront" ? cloudfrontColumns : "", address);
 }
 
@@ -109,7 +123,7 @@ export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
 
 /** The format that fits most of these lines, the one with the most fields among several. Undefined if none fits any line. */
 export function detectFormat(lines: readonly string[], options: FormatOptions = {}): LogFormat | undefined {
-  let best: { readonly name: FormatName; readonly count: number; readonly fields: number } | undefined;
+  let best: { readonly name: string; readonly count: number; readonly fields: number } | undefined;
   for (const name of formatNames) {
     const format = tryKnown(name, options);
     if (format === undefined) continue;
@@ -124,7 +138,7 @@ export function detectFormat(lines: readonly string[], options: FormatOptions = 
 }
 
 /** Undefined if the format has no such address field. */
-function tryKnown(name: FormatName, options: FormatOptions): LogFormat | undefined {
+function tryKnown(name: string, options: FormatOptions): LogFormat | undefined {
   try {
     return knownFormat(name, options);
   } catch {

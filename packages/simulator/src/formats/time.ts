@@ -1,11 +1,11 @@
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-const clf = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
+const clf = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?: ([+-])(\d\d)(\d\d))?$/;
 
-/** Milliseconds since the epoch of `17/May/2015:10:05:03 +0000`. Undefined if it is no such time. */
+/** Milliseconds since the epoch of `17/May/2015:10:05:03 +0000`, or of HAProxy's `17/May/2015:10:05:03.123`, as UTC. Undefined if it is no such time. */
 export function parseClfTime(text: string): number | undefined {
-  const [, day, month = "", year, hour, minute, second, ...offset] = clf.exec(text) ?? [];
-  return utc([year, months.indexOf(month) + 1, day, hour, minute, second], offset);
+  const [, day, month = "", year, hour, minute, second, fraction = 0, ...offset] = clf.exec(text) ?? [];
+  return withFraction(utc([year, months.indexOf(month) + 1, day, hour, minute, second], offset), fraction);
 }
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(?:(Z|UTC)|([+-])(\d\d):?(\d\d))?$/i;
@@ -13,7 +13,11 @@ const iso = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?
 /** Milliseconds since the epoch of an ISO 8601 time, which is UTC unless it says otherwise. Undefined if it is no such time. */
 export function parseIsoTime(text: string): number | undefined {
   const [, year, month, day, hour, minute, second, fraction = 0, , ...offset] = iso.exec(text) ?? [];
-  const ms = utc([year, month, day, hour, minute, second], offset);
+  return withFraction(utc([year, month, day, hour, minute, second], offset), fraction);
+}
+
+/** @param fraction the decimals of a second. */
+function withFraction(ms: number | undefined, fraction: string | number): number | undefined {
   return ms === undefined ? undefined : ms + Math.floor(Number(`0.${fraction}`) * 1000);
 }
 
