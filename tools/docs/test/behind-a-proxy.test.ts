@@ -27,6 +27,13 @@ const sent: Readonly<Record<string, Record<string, string>>> = {
   Cloudflare: { "x-forwarded-for": `${forged}, ${client}`, "cf-connecting-ip": client },
   Fly: { "x-forwarded-for": `${forged}, ${client}, 192.0.2.1`, "fly-client-ip": client },
   Vercel: { "x-forwarded-for": client, "x-real-ip": client },
+  Heroku: { "x-forwarded-for": `${forged}, ${client}` },
+  "Azure App Service": { "x-forwarded-for": `${forged}, ${client}:50123` },
+  "Google Cloud Run": { "x-forwarded-for": `${forged}, ${client}` },
+  "Google's load balancer": { "x-forwarded-for": `${forged}, ${client}, 192.0.2.1` },
+  Render: { "x-forwarded-for": `${forged},${client}, 172.71.95.118, 10.19.64.237` },
+  Railway: { "x-forwarded-for": `${forged}, ${client}`, "x-real-ip": client },
+  "DigitalOcean App Platform": { "x-forwarded-for": `${forged}, 10.244.0.1`, "do-connecting-ip": client },
   "two proxies, one behind the other": { "x-forwarded-for": `${forged}, ${client}, 10.0.0.5` },
 };
 
