@@ -3,7 +3,7 @@
 //   GET  ./                        the page: one file, with its styles, its script, and the nonce of this answer
 //   GET  ./data/overview           Overview
 //   GET  ./data/history?range=     History: "minute" (default), "hour" or "day"
-//   GET  ./data/live               server-sent events: `tick` with a Tick, once a second
+//   GET  ./data/live               server-sent events: `figures` with a LiveFigures, at once and then each second
 //   POST ./data/key                KeyQuery  -> KeyAnswer
 //   POST ./data/request            RequestQuery -> RequestAnswer
 //   POST ./actions/reset           KeyTarget -> KeyAnswer, the state afterwards
@@ -240,16 +240,10 @@ export interface InstanceInfo {
   readonly perSecond: number;
 }
 
-export interface Tick {
-  /** Its start. Ticks of a stream have no gap unless the connection was lost: then ask for the overview and the history again. */
-  readonly secondMs: number;
-  /** Requests in that second. Rules without one are left out. The page adds them to its `History` of the minute. */
-  readonly counts: readonly { readonly rule: string; readonly counts: Counts }[];
-  /**
-   * Members of the overview that have changed since the tick before. Each replaces the overview's member whole. `totals` is among them
-   * whenever there were requests: the page never adds to totals itself, so it counts no request twice.
-   */
-  readonly changed: Partial<Omit<Overview, "title" | "nowMs">>;
+/** All figures of one moment. Each is whole: the page needs no earlier one, so it can miss some, and adds nothing up itself. */
+export interface LiveFigures {
+  readonly overview: Overview;
+  readonly minute: History;
 }
 
 /** A key is the text as the app knows it ("42"), a tuple of texts, or the `id` of a top key. An address is normalised as by the middleware. */

@@ -1,8 +1,7 @@
 import { decisionOf, warnOnce } from "@floodgate/core/adapter";
-import type { EndedSecond } from "./collect/collector.js";
 import { rangeNames } from "./collect/ring.js";
 import { joinWatch } from "./collect/watch.js";
-import type { Overview, Range } from "./contract.js";
+import type { LiveFigures, Overview, Range } from "./contract.js";
 import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
@@ -15,7 +14,6 @@ import { askRequest } from "./routes/request.js";
 import type { Reply, View } from "./routes/view.js";
 import { admits } from "./safety/gate.js";
 import { senderOf } from "./share/redis.js";
-import type { Reports } from "./share/share.js";
 
 /** A dashboard without its framework: answers requests, and tells open pages each second what has changed. */
 export class Dashboard<Req> {
@@ -43,7 +41,7 @@ export class Dashboard<Req> {
     this.#options = { ...options };
     this.#example = example;
     this.labels = new KeyLabels(showKeys);
-    const { watch, leave } = joinWatch((ended) => void this.#endSecond(ended));
+    const { watch, leave } = joinWatch(() => void this.#endSecond());
     this.figures = new Figures(watch, send, prefix);
     this.keys = new Keys(watch.inUse, this.figures, this.labels);
     this.#leave = leave;
@@ -71,35 +69,7 @@ export class Dashboard<Req> {
   }
 
   async overview(): Promise<Overview> {
-    return this.#overviewOf(await this.figures.read());
-  }
-
-  close(): void {
-    this.live.close();
-    this.#leave();
-    void this.figures.close();
-  }
-
-  /** Publishes a second that has ended, and sends it to the open pages. */
-  async #endSecond(ended: readonly EndedSecond[]): Promise<void> {
-    // The last second is not finished yet: Redis is slow.
-    if (this.#ticking) return;
-    this.#ticking = true;
-    try {
-      await this.figures.publish();
-      if (this.live.size === 0) this.figures.pause();
-      else {
-        const read = await this.figures.read();
-        this.live.tick(this.figures.unsent(ended, read), this.#overviewOf(read));
-      }
-    } catch {
-      // What another process wrote cannot be shown. The next second may be better.
-    } finally {
-      this.#ticking = false;
-    }
-  }
-
-  #overviewOf(read: Reports): Overview {
+    const read = await this.figures.read();
     if (read.secret !== undefined) this.labels.use(read.secret);
     return overviewOf({
       title: this.title,
@@ -110,6 +80,32 @@ export class Dashboard<Req> {
       labels: this.labels,
     });
   }
+
+  async liveFigures(): Promise<LiveFigures> {
+    const [overview, minute] = await Promise.all([this.overview(), this.figures.history("minute")]);
+    return { overview, minute };
+  }
+
+  close(): void {
+    this.live.close();
+    this.#leave();
+    void this.figures.close();
+  }
+
+  /** Publishes the figures of this process after each second, and sends all figures to the open pages. */
+  async #endSecond(): Promise<void> {
+    // The last second is not finished yet: Redis is slow.
+    if (this.#ticking) return;
+    this.#ticking = true;
+    try {
+      await this.figures.publish();
+      if (this.live.size > 0) this.live.send(await this.liveFigures());
+    } catch {
+      // What another process wrote cannot be shown. The next second may be better.
+    } finally {
+      this.#ticking = false;
+    }
+  }
 }
 
 type Route = (view: View, own: Dashboard<never>, who: () => string) => Reply | Promise<Reply>;
@@ -118,7 +114,7 @@ const gets: Readonly<Record<string, Route>> = {
   "/": (_, { title }) => pageReply(title),
   "/data/overview": async (_, own) => jsonReply(await own.overview()),
   "/data/history": async (view, { figures }) => jsonReply(await figures.history(rangeOf(view))),
-  "/data/live": (_, { live }) => live.open(),
+  "/data/live": async (_, own) => own.live.open(await own.liveFigures()),
 };
 
 const act =

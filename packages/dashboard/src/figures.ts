@@ -1,22 +1,15 @@
-import { type EndedSecond, longestStepBack } from "./collect/collector.js";
 import type { Watch } from "./collect/watch.js";
 import type { History, Range, Scope } from "./contract.js";
-import { sumSeconds } from "./share/merge.js";
 import type { Send } from "./share/redis.js";
-import { delayMs, type Reports, Share } from "./share/share.js";
+import { type Reports, Share } from "./share/share.js";
 
 const defaultPrefix = "floodgate:dashboard";
-
-/** Seconds that a stream gets at most at once, after a pause. */
-const maxAtOnce = 10;
 
 /** The figures of this process; with a Redis, those of all processes that share it. */
 export class Figures {
   readonly #watch: Watch;
   readonly #share: Share | undefined;
   #last: Reports;
-  /** The last second that the streams got. */
-  #sent: number | undefined;
 
   /** @param send undefined without a Redis. */
   constructor(watch: Watch, send: Send | undefined, prefix: string = defaultPrefix) {
@@ -50,22 +43,6 @@ export class Figures {
     const { sinceMs } = reports[0].instance;
     if (this.#share === undefined) return { kind: "process", sinceMs };
     return trouble === undefined ? { kind: "all", sinceMs } : { kind: "process", trouble, sinceMs };
-  }
-
-  /** The seconds that streams do not have yet. Sums of several processes come a few seconds late. */
-  unsent(ended: readonly EndedSecond[], { reports }: Reports): readonly EndedSecond[] {
-    if (this.#share === undefined) return ended;
-    const last = Math.floor((Date.now() - delayMs) / 1000) - 1;
-    // After a long step back of the clock, streams go on with the newest second.
-    const sent = this.#sent === undefined || this.#sent - last > longestStepBack ? last - 1 : this.#sent;
-    const first = Math.max(sent + 1, last - maxAtOnce);
-    this.#sent = Math.max(sent, last);
-    return sumSeconds(first, last, reports);
-  }
-
-  /** Nobody is watching any more: the next stream starts with the newest second. */
-  pause(): void {
-    this.#sent = undefined;
   }
 
   async close(): Promise<void> {

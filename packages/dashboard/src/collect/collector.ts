@@ -4,7 +4,6 @@ import { type RequestResult, resultOf } from "@floodgate/core/rules";
 import type { KeyBlock } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import {
-  type Counts,
   type History,
   type Range,
   type Result,
@@ -26,15 +25,7 @@ export const maxRules = 200;
 export const otherRules = "(other rules)";
 
 /** In seconds. A clock that steps back further was wrong before, or is now: all history begins again. */
-export const longestStepBack = 60;
-
-/** How many ended seconds wait for `takeEnded`. */
-const maxEnded = 60;
-
-export interface EndedSecond {
-  readonly second: number;
-  readonly counts: readonly { readonly rule: string; readonly counts: Counts }[];
-}
+const longestStepBack = 60;
 
 /**
  * Counts the events of one process, in bounded memory: at most 14 MB of history for 200 rules, and two megabytes of keys.
@@ -42,6 +33,8 @@ export interface EndedSecond {
  */
 export class Collector {
   sinceMs = 0;
+  /** Requests in the last second that has ended. */
+  perSecond = 0;
   readonly #clock: () => number;
   #rules = new Map<string, RuleCounts>();
   /** Each request once. */
@@ -50,7 +43,6 @@ export class Collector {
   readonly #blocks = new LRUCache<string, KeyBlock>({ max: 1000 });
   #bursts = new Bursts();
   #second = 0;
-  #ended: EndedSecond[] = [];
   requests: RecentKeys = new RecentKeys(0);
   rejections: RecentKeys = new RecentKeys(0);
   readonly #storeOf: (rule: string | undefined) => StoreCounts;
@@ -107,14 +99,6 @@ export class Collector {
     }
   };
 
-  /** The seconds that have ended since the last call, oldest first; at most the last 60. */
-  takeEnded(): EndedSecond[] {
-    this.moveToNow();
-    const ended = this.#ended;
-    this.#ended = [];
-    return ended;
-  }
-
   /** In the order in which the rules had their first event. */
   totals(): RuleTotals[] {
     return this.#all().map((rule) => rule.totals());
@@ -165,14 +149,10 @@ export class Collector {
   /** Ends the current second, and those up to `next` in which nothing happened. */
   #end(next: number): void {
     const second = this.#second;
-    this.#bursts.add(second, this.#whole.inSecond(results), this.#whole.inSecond(rejections));
-    const counts = this.#all().flatMap((rule) => {
-      const ended = rule.endSecond(second);
-      return ended === undefined ? [] : [{ rule: rule.rule, counts: ended }];
-    });
-    this.#ended.push({ second, counts });
-    for (let quiet = Math.max(second + 1, next - maxEnded); quiet < next; quiet++) this.#ended.push({ second: quiet, counts: [] });
-    if (this.#ended.length > maxEnded) this.#ended = this.#ended.slice(-maxEnded);
+    const requests = this.#whole.inSecond(results);
+    this.perSecond = next === second + 1 ? requests : 0;
+    this.#bursts.add(second, requests, this.#whole.inSecond(rejections));
+    for (const rule of this.#all()) rule.endSecond(second);
     this.#second = next;
     this.requests.moveTo(next * 1000);
     this.rejections.moveTo(next * 1000);
@@ -182,7 +162,7 @@ export class Collector {
     this.#rules = new Map();
     this.#whole = new RuleCounts(wholeRequests);
     this.#bursts = new Bursts();
-    this.#ended = [];
+    this.perSecond = 0;
     this.sinceMs = nowMs;
     this.#second = Math.floor(nowMs / 1000);
     this.requests = new RecentKeys(nowMs);

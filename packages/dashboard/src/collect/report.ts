@@ -1,5 +1,4 @@
 import type { InstanceInfo, Overview, StoreInfo } from "../contract.js";
-import type { EndedSecond } from "./collector.js";
 import type { Histogram } from "./latencies.js";
 import type { Summary } from "./sketch.js";
 
@@ -9,8 +8,6 @@ export interface Report extends Pick<Overview, "rules" | "totals" | "sources"> {
   readonly requests: KeyReport;
   readonly rejections: KeyReport;
   readonly stores: readonly StoreReport[];
-  /** The newest seconds that have ended, oldest first. */
-  readonly recent: readonly EndedSecond[];
 }
 
 export interface KeyReport {

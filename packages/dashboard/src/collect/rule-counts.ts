@@ -51,9 +51,9 @@ export class RuleCounts {
     return this.#touched ? which.reduce((sum, result) => sum + (this.#results.get(result)?.inSecond ?? 0), 0) : 0;
   }
 
-  /** Moves the counts of a second that has ended to the rings. Returns them, or undefined if nothing was counted. */
-  endSecond(second: number): Counts | undefined {
-    if (!this.#touched) return undefined;
+  /** Moves the counts of a second that has ended to the rings. */
+  endSecond(second: number): void {
+    if (!this.#touched) return;
     const ended = this.#counts(({ inSecond }) => inSecond);
     for (const [result, count] of Object.entries(ended) as [Result, number][]) {
       const counts = this.#results.get(result) as ResultCounts;
@@ -63,7 +63,6 @@ export class RuleCounts {
       for (const range of rangeNames) counts.rings[range].add(Math.floor((second * 1000) / ranges[range].stepMs), count);
     }
     this.#touched = false;
-    return Object.keys(ended).length === 0 ? undefined : ended;
   }
 
   /** Some steps of a range that have ended, or undefined if they are all 0. */

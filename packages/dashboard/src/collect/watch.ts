@@ -2,15 +2,11 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { observe } from "@floodgate/core";
 import { warnOnce } from "@floodgate/core/rules";
-import { wholeRequests } from "../contract.js";
 import { textOf } from "../text.js";
-import { Collector, type EndedSecond } from "./collector.js";
+import { Collector } from "./collector.js";
 import { InUse } from "./in-use.js";
 import type { Report } from "./report.js";
 import type { Summary } from "./sketch.js";
-
-/** Called once a second, with the seconds that have ended since. */
-export type SecondListener = (ended: readonly EndedSecond[]) => void;
 
 const host = hostName();
 
@@ -26,19 +22,15 @@ function hostName(): string {
 /** A little after the second, so that the timer is never early. */
 const afterMs = 10;
 
-/** Seconds that a report remembers. Dashboards of other processes read them a few seconds late. */
-const maxRecent = 15;
-
 /** Watches this process: counts its events, and tells dashboards when a second has ended. */
 export class Watch {
   readonly id: string = randomUUID();
   readonly inUse: InUse = new InUse();
   readonly collector: Collector;
   readonly #clock: () => number;
-  readonly #listeners = new Set<SecondListener>();
+  readonly #listeners = new Set<() => void>();
   readonly #stop: () => void;
   #timer: NodeJS.Timeout | undefined;
-  #recent: readonly EndedSecond[] = [];
 
   constructor(clock: () => number = () => Date.now()) {
     this.#clock = clock;
@@ -47,8 +39,8 @@ export class Watch {
     this.#schedule();
   }
 
-  /** Adds a listener. Returns a function that removes it. Without the last one, the watch ends. */
-  eachSecond(listener: SecondListener): () => void {
+  /** Adds a listener, which is called once a second. Returns a function that removes it. Without the last one, the watch ends. */
+  eachSecond(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
@@ -56,29 +48,26 @@ export class Watch {
     };
   }
 
-  /** Tells the listeners the seconds that have ended. */
+  /** Ends the second, and calls the listeners. */
   tick(): void {
     this.inUse.refresh();
-    const ended = this.collector.takeEnded();
-    if (ended.length === 0) return;
-    this.#recent = [...this.#recent, ...ended].slice(-maxRecent);
-    for (const listener of this.#listeners) listener(ended);
+    this.collector.moveToNow();
+    for (const listener of this.#listeners) listener();
   }
 
   report(): Report {
     const { collector, inUse } = this;
     const nowMs = collector.moveToNow();
-    const { sinceMs, requests, rejections } = collector;
+    const { sinceMs, perSecond, requests, rejections } = collector;
     inUse.refresh();
     return {
-      instance: { id: this.id, name: `${host} (pid ${process.pid})`, sinceMs, perSecond: requestsIn(this.#recent.at(-1)) },
+      instance: { id: this.id, name: `${host} (pid ${process.pid})`, sinceMs, perSecond },
       rules: inUse.rules(),
       totals: collector.totals(),
       requests: { sinceMs: requests.since(sinceMs), summary: this.#marked(requests.summary()) },
       rejections: { sinceMs: rejections.since(sinceMs), summary: this.#marked(rejections.summary()) },
       stores: inUse.stores(nowMs),
       sources: inUse.sources(),
-      recent: this.#recent,
     };
   }
 
@@ -113,16 +102,10 @@ export class Watch {
   }
 }
 
-function requestsIn(second: EndedSecond | undefined): number {
-  const whole = second?.counts.find(({ rule }) => rule === wholeRequests);
-  const all = Object.values(whole?.counts ?? {});
-  return all.reduce((sum, count) => sum + count, 0);
-}
-
 let current: Watch | undefined;
 
 /** The watch of this process. It starts with the first dashboard, and ends when all of them have left. */
-export function joinWatch(listener: SecondListener): { readonly watch: Watch; leave(): void } {
+export function joinWatch(listener: () => void): { readonly watch: Watch; leave(): void } {
   current ??= new Watch();
   return { watch: current, leave: current.eachSecond(listener) };
 }

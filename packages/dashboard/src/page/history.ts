@@ -1,5 +1,4 @@
-import { type Counts, type History, type RuleHistory, type Tick, wholeRequests } from "../contract.js";
-import { type Result, results } from "./results.js";
+import { type Counts, type History, type Result, type RuleHistory, wholeRequests } from "../contract.js";
 
 /** What a chart shows: one rule by its name, or whole requests. */
 type Chosen = string | undefined;
@@ -20,28 +19,6 @@ export const countsAt = (history: History, index: number, rule?: Chosen): Counts
 function countsIn(history: History, rule: Chosen, countOf: (series: readonly number[]) => number): Counts {
   const counts = Object.entries(seriesIn(history, rule)).map(([result, series]) => [result, countOf(series)] as const);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
-}
-
-/** Whether a tick belongs right after this history, before its end, or after a gap. */
-export function placeOf(history: History, tick: Tick): "next" | "known" | "gap" {
-  const end = history.startMs + history.points * history.stepMs;
-  return tick.secondMs === end ? "next" : tick.secondMs < end ? "known" : "gap";
-}
-
-/** The history of a minute one second later. */
-export function withTick(history: History, tick: Tick): History {
-  const ticked = new Map(tick.counts.map(({ rule, counts }) => [rule, counts]));
-  const before = new Map(history.rules.map((each) => [each.rule, each.series]));
-  const rules = [...new Set([...before.keys(), ...ticked.keys()])].flatMap((rule) => {
-    const series = Object.fromEntries(
-      results.flatMap(({ id }) => {
-        const moved = [...(before.get(rule)?.[id] ?? new Array<number>(history.points).fill(0)).slice(1), ticked.get(rule)?.[id] ?? 0];
-        return moved.some((count) => count > 0) ? [[id, moved]] : [];
-      }),
-    );
-    return Object.keys(series).length === 0 ? [] : [{ rule, series }];
-  });
-  return { ...history, startMs: history.startMs + history.stepMs, rules };
 }
 
 /** How many seconds of a history were counted. A process that is younger than the range has not had the whole range. */

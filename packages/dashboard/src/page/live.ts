@@ -1,23 +1,21 @@
-import type { Tick } from "../contract.js";
+import type { LiveFigures } from "../contract.js";
 import { liveAddress } from "./api.js";
 
 /** `paused`: the tab is hidden, so nothing is asked for. */
 export type Connection = "connecting" | "live" | "lost" | "paused";
 
 export interface LiveListener {
-  onTick(tick: Tick): void;
-  /** Ticks may be missing since the last one. */
-  onGap(): void;
+  onFigures(figures: LiveFigures): void;
   onConnection(connection: Connection): void;
 }
 
-/** Ticks come once a second. A stream that is silent for so long is dead, whatever TCP says. */
+/** Figures come once a second. A stream that is silent for so long is dead, whatever TCP says. */
 const silenceMs = 6000;
 const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
-/** Follows the stream of ticks. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
-export function followTicks({ onTick, onGap, onConnection }: LiveListener): void {
+/** Follows the stream of figures. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
+export function followFigures({ onFigures, onConnection }: LiveListener): void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
@@ -51,11 +49,10 @@ export function followTicks({ onTick, onGap, onConnection }: LiveListener): void
       failures = 0;
       expectSign();
       onConnection("live");
-      onGap();
     });
-    on("tick", (data) => {
+    on("figures", (data) => {
       expectSign();
-      onTick(JSON.parse(data));
+      onFigures(JSON.parse(data));
     });
     // The browser's own attempts give up for good on an error status, so the attempts are ours.
     on("error", retry);

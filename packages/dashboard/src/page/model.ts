@@ -1,7 +1,6 @@
-import type { History, Overview, Range, Tick } from "../contract.js";
+import type { History, LiveFigures, Overview, Range } from "../contract.js";
 import { readHistory, readOverview } from "./api.js";
-import { placeOf, withTick } from "./history.js";
-import { type Connection, followTicks } from "./live.js";
+import { type Connection, followFigures } from "./live.js";
 
 /** What the sections show. */
 export interface Figures {
@@ -14,24 +13,22 @@ export interface Figures {
   readonly nowMs: number;
 }
 
+/** The ranges that the stream does not send. */
+type LongRange = Exclude<Range, "minute">;
+
 /** What the app has answered. Sections are told when it changes. */
 export class Model {
   range: Range = "minute";
   connection: Connection = "connecting";
   /** Why nothing could be read. */
   trouble: string | undefined;
-  #overview: Overview | undefined;
-  /** The minute and the hour are always read, the day once it was chosen. */
-  readonly #histories: { [R in Range]?: History } = {};
+  #newest: LiveFigures | undefined;
+  /** The hour is always read, the day once it was chosen. */
+  readonly #longer: { [R in LongRange]?: History } = {};
+  readonly #reading = new Set<LongRange>();
   /** The server's clock minus this browser's. */
   #aheadMs = 0;
-  #loading: Promise<void> | undefined;
-  #again = false;
-  /** Ticks that came while a whole answer was under way. */
-  #early: Tick[] = [];
   #drawing = false;
-  /** Ranges whose history is being read anew. */
-  readonly #following = new Set<Range>();
   readonly #onChange: () => void;
 
   constructor(onChange: () => void) {
@@ -39,41 +36,32 @@ export class Model {
   }
 
   start(): void {
-    followTicks({
-      onTick: (tick) => this.#take(tick),
-      onGap: () => void this.load(),
+    followFigures({
+      onFigures: (figures) => this.#take(figures),
       onConnection: (connection) => {
         this.connection = connection;
+        // It may be another process, which has counted other requests.
+        if (connection === "live") for (const range of this.#longRanges()) void this.#read(range);
+        // A stream does not say why it cannot be opened.
+        if (connection === "lost") void this.#readWithoutStream();
         this.#changed();
       },
     });
-    void this.load();
   }
 
   /** Undefined until the first answer. */
   get figures(): Figures | undefined {
-    const { minute, hour } = this.#histories;
-    if (this.#overview === undefined || minute === undefined || hour === undefined) return undefined;
-    const history = this.#histories[this.range] ?? minute;
-    return { overview: this.#overview, history, hour, nowMs: Date.now() + this.#aheadMs };
+    const { hour } = this.#longer;
+    if (this.#newest === undefined || hour === undefined) return undefined;
+    const { overview, minute } = this.#newest;
+    const history = (this.range === "minute" ? undefined : this.#longer[this.range]) ?? minute;
+    return { overview, history, hour, nowMs: Date.now() + this.#aheadMs };
   }
 
   choose(range: Range): void {
     this.range = range;
-    if (this.#histories[range] === undefined) void this.load();
+    if (range !== "minute" && this.#longer[range] === undefined) void this.#read(range);
     this.#changed();
-  }
-
-  /** Reads everything anew. Calls that come meanwhile are served by one more reading. */
-  load(): Promise<void> {
-    if (this.#loading !== undefined) this.#again = true;
-    this.#loading ??= this.#read().finally(() => {
-      this.#loading = undefined;
-      if (!this.#again) return;
-      this.#again = false;
-      void this.load();
-    });
-    return this.#loading;
   }
 
   /** Draws once a frame, and not at all while nobody looks. */
@@ -86,55 +74,50 @@ export class Model {
     });
   }
 
-  async #read(): Promise<void> {
-    this.#early = [];
-    const needsDay = this.range === "day" || this.#histories.day !== undefined;
+  #longRanges(): LongRange[] {
+    return this.range === "day" || this.#longer.day !== undefined ? ["hour", "day"] : ["hour"];
+  }
+
+  #take(figures: LiveFigures): void {
+    const { overview, minute } = figures;
+    this.#newest = figures;
+    this.#aheadMs = overview.nowMs - Date.now();
+    if (this.figures !== undefined) this.trouble = undefined;
+    for (const range of this.#longRanges()) if (!isNewest(this.#longer[range], endOf(minute))) void this.#read(range);
+    this.#changed();
+  }
+
+  async #readWithoutStream(): Promise<void> {
     try {
-      const [overview, ...histories] = await Promise.all([
-        readOverview(),
-        ...(["minute", "hour", ...(needsDay ? (["day"] as const) : [])] as const).map(readHistory),
-      ]);
-      this.#overview = overview;
-      for (const history of histories) this.#histories[history.range] = history;
-      this.trouble = undefined;
-      this.#aheadMs = overview.nowMs - Date.now();
-      for (const tick of this.#early) this.#apply(tick);
+      const [overview, minute] = await Promise.all([readOverview(), readHistory("minute")]);
+      this.#take({ overview, minute });
     } catch (error) {
       this.trouble = (error as Error).message;
-    }
-    this.#early = [];
-    this.#changed();
-  }
-
-  #take(tick: Tick): void {
-    if (this.#loading !== undefined) this.#early.push(tick);
-    else this.#apply(tick);
-    this.#changed();
-  }
-
-  #apply(tick: Tick): void {
-    const { minute } = this.#histories;
-    if (this.#overview === undefined || minute === undefined) return;
-    this.#overview = { ...this.#overview, ...tick.changed };
-    const place = placeOf(minute, tick);
-    if (place === "gap") void this.load();
-    if (place !== "next") return;
-    this.#histories.minute = withTick(minute, tick);
-    for (const range of ["hour", "day"] as const) void this.#followUp(range, tick.secondMs + 1000);
-  }
-
-  /** The hour and the day are read anew when a step of theirs has passed. */
-  async #followUp(range: "hour" | "day", endMs: number): Promise<void> {
-    const known = this.#histories[range];
-    if (known === undefined || endMs < known.startMs + (known.points + 1) * known.stepMs || this.#following.has(range)) return;
-    this.#following.add(range);
-    try {
-      this.#histories[range] = await readHistory(range);
       this.#changed();
-    } catch {
-      // The stream says whether the app is there, and a gap reads everything anew.
-    } finally {
-      this.#following.delete(range);
     }
   }
+
+  async #read(range: LongRange): Promise<void> {
+    if (this.#reading.has(range)) return;
+    this.#reading.add(range);
+    try {
+      this.#longer[range] = await readHistory(range);
+      this.trouble = undefined;
+    } catch (error) {
+      // Else the page shows what it has, and reads again with the next figures.
+      if (this.figures === undefined) this.trouble = (error as Error).message;
+    } finally {
+      this.#reading.delete(range);
+      this.#changed();
+    }
+  }
+}
+
+const endOf = ({ startMs, points, stepMs }: History): number => startMs + points * stepMs;
+
+/** Whether a history has each step that has ended by a moment of the server. Its clock may have stepped back. */
+function isNewest(history: History | undefined, nowMs: number): boolean {
+  if (history === undefined) return false;
+  const olderMs = nowMs - endOf(history);
+  return olderMs >= 0 && olderMs < history.stepMs;
 }

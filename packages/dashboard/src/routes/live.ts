@@ -1,5 +1,4 @@
-import type { EndedSecond } from "../collect/collector.js";
-import type { Overview, Tick } from "../contract.js";
+import type { LiveFigures } from "../contract.js";
 import { headersFor } from "../safety/headers.js";
 import { Refusal } from "./json.js";
 import type { Reply, Sink } from "./view.js";
@@ -14,12 +13,10 @@ interface Stream {
   readonly endsAtMs: number;
 }
 
-/** The open streams of one dashboard. All of them get the same ticks. */
+/** The open streams of one dashboard. All of them get the same figures. */
 export class Live {
   readonly #streams = new Set<Stream>();
   readonly #clock: () => number;
-  /** Each member as JSON, as the streams know it. */
-  #known = new Map<string, string>();
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -33,7 +30,7 @@ export class Live {
    * Opens a stream.
    * @throws Refusal if too many are open.
    */
-  open(): Reply {
+  open(first: LiveFigures): Reply {
     if (this.#streams.size >= maxStreams) {
       throw new Refusal(429, "too-many-streams", `${maxStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
     }
@@ -46,41 +43,30 @@ export class Live {
       const stream = { sink, endsAtMs: this.#clock() + longestMs };
       this.#streams.add(stream);
       sink.onClose(() => this.#streams.delete(stream));
-      // The page knows no tick yet, so the next one tells every member.
-      this.#known.clear();
-      sink.write("retry: 2000\n\n");
+      sink.write(`retry: 2000\n\n${eventOf(first)}`);
     };
     return { status: 200, headers: [...headersFor("text/event-stream; charset=utf-8"), ["X-Accel-Buffering", "no"]], body };
   }
 
-  tick(ended: readonly EndedSecond[], overview: Overview): void {
+  send(figures: LiveFigures): void {
     const nowMs = this.#clock();
+    const text = eventOf(figures);
     for (const stream of this.#streams) {
-      if (!stream.sink.isStale && nowMs < stream.endsAtMs) continue;
+      if (!stream.sink.isStale && nowMs < stream.endsAtMs) {
+        stream.sink.write(text);
+        continue;
+      }
       // A client that does not read may keep its end of the stream open, but no place.
       this.#streams.delete(stream);
       stream.sink.end();
     }
-    if (this.#streams.size === 0 || ended.length === 0) return;
-    let text = "";
-    ended.forEach(({ second, counts }, i) => {
-      const changed = i === ended.length - 1 ? this.#changed(overview) : {};
-      const tick: Tick = { secondMs: second * 1000, counts, changed };
-      text += `id: ${second}\nevent: tick\ndata: ${JSON.stringify(tick)}\n\n`;
-    });
-    for (const { sink } of this.#streams) sink.write(text);
   }
 
   close(): void {
     for (const { sink } of this.#streams) sink.end();
   }
+}
 
-  #changed({ title: _title, nowMs: _nowMs, ...members }: Overview): Tick["changed"] {
-    const changed = Object.entries(members).filter(([member, value]) => {
-      const [known, json] = [this.#known.get(member), JSON.stringify(value)];
-      this.#known.set(member, json);
-      return json !== known;
-    });
-    return Object.fromEntries(changed);
-  }
+function eventOf(figures: LiveFigures): string {
+  return `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;
 }

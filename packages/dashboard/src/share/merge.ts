@@ -1,9 +1,6 @@
 import { getOrMake } from "@floodgate/core/adapter";
-import type { EndedSecond } from "../collect/collector.js";
-import type { Report } from "../collect/report.js";
 import { firstStep, ranges } from "../collect/ring.js";
-import { addCounts } from "../collect/rule-counts.js";
-import type { Burst, Counts, History, Range, Result, RuleHistory } from "../contract.js";
+import type { Burst, History, Range, Result, RuleHistory } from "../contract.js";
 
 /** The sum of the histories of several processes, up to the newest step that has ended at `nowMs`. */
 export function mergeHistories(range: Range, nowMs: number, histories: readonly History[]): History {
@@ -42,16 +39,4 @@ function mergeBursts(startMs: number, histories: readonly History[]): Burst[] {
     minutes.set(burst.minuteMs, { ...busiest, atMost, inMinute });
   }
   return [...minutes.values()].sort((a, b) => a.minuteMs - b.minuteMs);
-}
-
-/** The sums of the seconds from `first` to `last`, as far as the reports remember them. */
-export function sumSeconds(first: number, last: number, reports: readonly Report[]): EndedSecond[] {
-  const seconds = new Map<number, Map<string, Counts>>();
-  for (let second = first; second <= last; second++) seconds.set(second, new Map());
-  for (const { second, counts } of reports.flatMap(({ recent }) => recent)) {
-    const sums = seconds.get(second);
-    if (sums === undefined) continue;
-    for (const { rule, counts: own } of counts) sums.set(rule, addCounts(sums.get(rule) ?? {}, own));
-  }
-  return [...seconds].map(([second, sums]) => ({ second, counts: [...sums].map(([rule, counts]) => ({ rule, counts })) }));
 }

@@ -25,7 +25,6 @@ const maxCharacters = 4_000_000;
 const maxText = 300;
 const maxReason = 2000;
 const maxPlans = 100;
-const maxSeconds = 20;
 const maxCodes = 60;
 const latencyBuckets = 64;
 
@@ -139,7 +138,6 @@ const report = record<Report>({
       refused: optional(record({ atMs: number, reason: wordsOf(maxReason) })),
     }),
   ),
-  recent: list(maxSeconds, record({ second: number, counts: list(maxListed, record({ rule: words, counts })) })),
 });
 
 const minute = (value: unknown): number => Math.floor(number(value) / 60_000) * 60_000;

@@ -15,7 +15,7 @@ const publishedCounters = 128;
 const aliveMs = 5000;
 
 /** A process publishes a second a moment after it ended, so sums are complete this much later. */
-export const delayMs = 3000;
+const delayMs = 3000;
 
 /** Histories that are read of one range, gone processes included. */
 const maxHistories = 200;
@@ -23,7 +23,7 @@ const maxHistories = 200;
 const secretMs = 7 * 86_400_000;
 
 /** Another version of the package may publish another form, so its keys have another number. */
-const version = 1;
+const version = 2;
 
 export interface Reports {
   /** This process's first. */

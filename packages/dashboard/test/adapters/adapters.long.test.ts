@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Overview, Tick } from "../../src/contract.js";
+import type { LiveFigures, Overview, RuleHistory } from "../../src/contract.js";
 import { apps, type Running, type Setup } from "./apps.js";
 import { type Ask, ask, askRaw, leave, openEvents } from "./http.js";
 
@@ -214,10 +214,12 @@ describe.each(apps)("on %s", (_, start) => {
     const stream = await openEvents(port, `${root}/data/live`);
     const counts = { allowed: 3, limited: 2 };
     // Requests are counted when their second has ended; units are at once.
-    let tick = (await stream.next()) as Tick;
-    while (!tick.changed.totals?.some(({ rule, counts: seen }) => rule === name && seen.limited === counts.limited)) {
-      tick = (await stream.next()) as Tick;
+    let figures = (await stream.next()) as LiveFigures;
+    while (!figures.overview.totals.some(({ rule, counts: seen }) => rule === name && seen.limited === counts.limited)) {
+      figures = (await stream.next()) as LiveFigures;
     }
+    const { series } = figures.minute.rules.find(({ rule }) => rule === name) as RuleHistory;
+    expect([series.allowed, series.limited].map((each) => each?.reduce((a, b) => a + b))).toEqual([3, 2]);
     stream.close();
     const overview: Overview = JSON.parse((await ask(port, `${root}/data/overview`)).text);
     expect(overview.totals.find(({ rule }) => rule === name)).toEqual({ rule: name, counts, units: { asked: 5, charged: 3 }, bans: 0 });

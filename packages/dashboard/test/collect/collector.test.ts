@@ -150,28 +150,14 @@ describe("the totals", () => {
   });
 });
 
-describe("ended seconds", () => {
-  it("are handed out once, without a gap", () => {
-    happens("allowed");
-    nowMs += 3000;
-    const second = startMs / 1000;
-    expect(collector.takeEnded()).toEqual([
-      { second, counts: [{ rule: "api", counts: { allowed: 1 } }] },
-      { second: second + 1, counts: [] },
-      { second: second + 2, counts: [] },
-    ]);
-    expect(collector.takeEnded()).toEqual([]);
-  });
-
-  it("are at most sixty, however long nobody asked", () => {
-    for (let i = 0; i < 100; i++) {
-      happens("allowed");
-      nowMs += 1000;
-    }
-    expect(collector.takeEnded()).toHaveLength(60);
-    nowMs += 86_400_000;
-    expect(collector.takeEnded()).toHaveLength(60);
-  });
+it("the last second that has ended has its requests, and none if a quiet one came after", () => {
+  const after = (requests: number, seconds: number): number => {
+    requested("allowed", requests);
+    nowMs += 1000 * seconds;
+    collector.moveToNow();
+    return collector.perSecond;
+  };
+  expect([after(3, 1), after(0, 1), after(3, 2)]).toEqual([3, 0, 0]);
 });
 
 describe("the heaviest keys", () => {

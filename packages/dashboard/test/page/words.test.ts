@@ -4,7 +4,7 @@ import { visible } from "@floodgate/pages/dom";
 import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import { type History, wholeRequests } from "../../src/contract.js";
-import { countsOf, placeOf, withTick } from "../../src/page/history.js";
+import { countsOf } from "../../src/page/history.js";
 import { keyOf } from "../../src/page/sections/lookup.js";
 import { queryOf } from "../../src/page/sections/request.js";
 
@@ -80,24 +80,6 @@ describe("a minute's history", () => {
       { rule: wholeRequests, series: { allowed: [1, 2, 0], limited: [5, 0, 0] } },
     ],
   };
-  const tick = { secondMs: 63_000, counts: [{ rule: "a", counts: { allowed: 4, limited: 1 } }], changed: {} };
-
-  it("moves on by a tick, and drops what has left it", () => {
-    expect(withTick(minute, tick)).toEqual({
-      ...minute,
-      startMs: 61_000,
-      rules: [
-        { rule: "a", series: { allowed: [2, 3, 4], limited: [0, 0, 1] } },
-        { rule: wholeRequests, series: { allowed: [2, 0, 0] } },
-      ],
-    });
-  });
-
-  it("takes each second once", () => {
-    expect(placeOf(minute, tick)).toBe("next");
-    expect(placeOf(minute, { ...tick, secondMs: 62_000 })).toBe("known");
-    expect(placeOf(minute, { ...tick, secondMs: 64_000 })).toBe("gap");
-  });
 
   it("adds up one rule, or whole requests", () => {
     expect(countsOf(minute)).toEqual({ allowed: 3, limited: 5 });

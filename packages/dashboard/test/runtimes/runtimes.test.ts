@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
-import type { Tick } from "../../src/contract.js";
+import type { LiveFigures } from "../../src/contract.js";
 import { ask, askRaw, openEvents } from "../adapters/http.js";
 
 // Bun and Deno do not tell an app the HTTP version. What keeps proxies out there?
@@ -61,8 +61,9 @@ it.each([
     for (let i = 0; i < 3; i++) await ask(port, "/");
     let seen = 0;
     while (seen < 3) {
-      const { counts } = (await stream.next()) as Tick;
-      for (const { counts: own } of counts) seen += (own.allowed ?? 0) + (own.limited ?? 0);
+      const { overview } = (await stream.next()) as LiveFigures;
+      const { allowed = 0, limited = 0 } = overview.totals.find(({ rule }) => rule === "web")?.counts ?? {};
+      seen = allowed + limited;
     }
     stream.close();
     const key = await ask(port, "/f/data/key", { method: "POST", headers, body: '{"key":"127.0.0.1"}' });

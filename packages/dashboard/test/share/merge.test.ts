@@ -3,7 +3,7 @@ import { Collector } from "../../src/collect/collector.js";
 import { StoreCounts } from "../../src/collect/latencies.js";
 import { maxExtra } from "../../src/collect/ring.js";
 import type { History } from "../../src/contract.js";
-import { mergeHistories, sumSeconds } from "../../src/share/merge.js";
+import { mergeHistories } from "../../src/share/merge.js";
 
 const minute = (startMs: number, counts: number[], bursts: History["bursts"] = []): History => ({
   range: "minute",
@@ -50,22 +50,4 @@ describe("histories of several processes", () => {
     const { bursts } = mergeHistories("minute", 120_000, [minute(60_000, [1], [burst]), minute(60_000, [1], [busier])]);
     expect(bursts).toEqual([{ minuteMs: 60_000, secondMs: 66_000, count: 8, atMost: 13, limited: 3, inMinute: 30 }]);
   });
-});
-
-it("seconds of several processes are summed up by rule and result, those without a request too", () => {
-  const report = (second: number, rule: string, allowed: number) =>
-    ({ recent: [{ second, counts: [{ rule, counts: { allowed } }] }] }) as never;
-  expect(sumSeconds(10, 12, [report(10, "a", 1), report(10, "a", 2), report(10, "b", 4), report(12, "a", 8), report(13, "a", 16)])).toEqual(
-    [
-      {
-        second: 10,
-        counts: [
-          { rule: "a", counts: { allowed: 3 } },
-          { rule: "b", counts: { allowed: 4 } },
-        ],
-      },
-      { second: 11, counts: [] },
-      { second: 12, counts: [{ rule: "a", counts: { allowed: 8 } }] },
-    ],
-  );
 });
