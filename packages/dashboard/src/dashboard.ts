@@ -114,7 +114,7 @@ const gets: Readonly<Record<string, Route>> = {
   "/": (_, { title }) => pageReply(title),
   "/data/overview": async (_, own) => jsonReply(await own.overview()),
   "/data/history": async (view, { figures }) => jsonReply(await figures.history(rangeOf(view))),
-  "/data/live": async (_, own) => own.live.open(await own.liveFigures()),
+  "/data/live": async (view, own) => own.live.open(view, await own.liveFigures()),
 };
 
 const act =

@@ -2,9 +2,10 @@ import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { nodeHeader, socketAddress } from "@floodgate/core/adapter";
 import { type Context, type Env, Hono } from "hono";
+import { isClosing } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
-import type { Body, Reply, Sink, View } from "./routes/view.js";
+import type { Body, Reply, View } from "./routes/view.js";
 
 export type { DashboardOptions } from "./options.js";
 
@@ -57,6 +58,7 @@ function honoView(c: Context): View {
     query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
     httpVersion: incoming?.httpVersion,
     tls: incoming === undefined ? c.req.url.startsWith("https:") : (incoming.socket as Partial<TLSSocket>).encrypted === true,
+    isClosing: () => incoming !== undefined && isClosing(incoming.socket),
     remoteAddress: socketAddress(c.req.raw, c.env),
     header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
     headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
@@ -91,48 +93,7 @@ async function readBody(c: Context, most: number): Promise<Body | undefined> {
 }
 
 function replyOf(c: Context, { status, headers, body }: Reply): Response {
-  const fields = headers.map(([name, value]): [string, string] => [name, value]);
-  return new Response(typeof body === "string" ? body : streamOf(c, body), { status, headers: fields });
-}
-
-/** A client that has this many unread chunks reads too slowly. */
-const maxUnread = 60;
-
-function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8Array> {
-  const { server } = (runtimeOf(c).incoming?.socket ?? {}) as { readonly server?: { readonly listening?: boolean } };
-  const encoder = new TextEncoder();
-  const whenClosed: (() => void)[] = [];
-  let open = true;
-  const close = (): void => {
-    open = false;
-    for (const closed of whenClosed.splice(0)) closed();
-  };
-  if (c.req.raw.signal.aborted) close();
-  else c.req.raw.signal.addEventListener("abort", close, { once: true });
-  return new ReadableStream({
-    start(controller) {
-      const isUnread = (): boolean => (controller.desiredSize ?? 0) < -maxUnread;
-      start({
-        write(text) {
-          if (open) controller.enqueue(encoder.encode(text));
-        },
-        end() {
-          if (!open) return;
-          const unread = isUnread();
-          close();
-          // What such a client has not read would stay in memory until it leaves.
-          if (unread) controller.error(new Error("The client reads too slowly."));
-          else controller.close();
-        },
-        onClose(closed) {
-          if (open) whenClosed.push(closed);
-          else closed();
-        },
-        get isStale() {
-          return isUnread() || server?.listening === false;
-        },
-      });
-    },
-    cancel: close,
-  });
+  // The client has left while `authorize` was asked, so nobody will read or cancel the stream.
+  if (c.req.raw.signal.aborted && typeof body !== "string") void body.cancel();
+  return new Response(body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
 }

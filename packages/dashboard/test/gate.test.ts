@@ -20,6 +20,7 @@ function view(parts: Parts): View {
     query: "",
     httpVersion: "httpVersion" in parts ? parts.httpVersion : "1.1",
     tls: parts.tls ?? http2,
+    isClosing: () => false,
     remoteAddress: "remoteAddress" in parts ? parts.remoteAddress : "127.0.0.1",
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),

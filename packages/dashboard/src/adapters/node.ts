@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Writable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
+import type { ReadableStream as WebStream } from "node:stream/web";
 import type { TLSSocket } from "node:tls";
 import { nodeHeader } from "@floodgate/core/adapter";
-import type { Body, Reply, Sink, View } from "../routes/view.js";
+import type { Body, Reply, View } from "../routes/view.js";
 
 /**
  * @param url the part of the URL below the mount path.
@@ -17,6 +18,7 @@ export function nodeView(request: IncomingMessage, url: string, parsed: unknown)
     query: queryAt < 0 ? "" : url.slice(queryAt + 1),
     httpVersion: request.httpVersion,
     tls: (request.socket as Partial<TLSSocket>).encrypted === true,
+    isClosing: () => isClosing(request.socket),
     remoteAddress: request.socket.remoteAddress,
     header: (name) => nodeHeader(request, name),
     headerNames: () => Object.keys(request.headers),
@@ -45,17 +47,21 @@ function readBody(request: IncomingMessage, most: number): Promise<Body | undefi
   });
 }
 
-/** A client that reads too slowly is cut off at this many bytes. Its browser connects again. */
-const maxUnread = 1_000_000;
+/** Whether the server of a connection takes no new ones. HTTP/2 has the server on the session's socket only. */
+export function isClosing(socket: object): boolean {
+  return (socket as { readonly server?: { readonly listening?: boolean } }).server?.listening === false;
+}
 
-/** Whether the client has left, for example while `authorize` was asked: then no `close` comes any more. */
-function hasGone(request: IncomingMessage, output: Output): boolean {
-  // The response of HTTP/2 does not say.
-  return output.destroyed || (request as { readonly stream?: { readonly destroyed?: boolean } }).stream?.destroyed === true;
+/** Whether the client has left, for example while `authorize` was asked. The response of HTTP/2 does not say. */
+function hasGone(request: IncomingMessage, response: ServerResponse): boolean {
+  return response.destroyed || (request as { readonly stream?: { readonly destroyed?: boolean } }).stream?.destroyed === true;
 }
 
 export function sendReply(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {
-  if (response.headersSent || response.writableEnded) return;
+  if (response.headersSent || response.writableEnded || hasGone(request, response)) {
+    if (typeof body !== "string") void body.cancel();
+    return;
+  }
   response.statusCode = status;
   for (const [name, value] of headers) response.setHeader(name, value);
   if (typeof body === "string") {
@@ -63,35 +69,9 @@ export function sendReply(request: IncomingMessage, response: ServerResponse, { 
     return;
   }
   response.flushHeaders?.();
-  body(sinkOf(request, response));
-}
-
-/** The used part of a response, and of a stream that is piped to one. */
-type Output = Pick<Writable, "write" | "end" | "destroy" | "once" | "writableEnded" | "destroyed" | "writableLength"> & {
-  /** The `compression` middleware holds back what is not flushed. */
-  readonly flush?: () => void;
-};
-
-function sinkOf(request: IncomingMessage, output: Output): Sink {
-  // Node's own; HTTP/2 has it on the session's socket only.
-  const server = (request.socket as { readonly server?: { readonly listening?: boolean } }).server;
-  return {
-    write(text) {
-      if (output.writableEnded || output.destroyed) return;
-      output.write(text);
-      output.flush?.();
-    },
-    end() {
-      // What such a client has not read would stay in memory until it leaves.
-      if (output.writableLength > maxUnread) output.destroy();
-      else output.end();
-    },
-    onClose(closed) {
-      if (hasGone(request, output)) closed();
-      else output.once("close", closed);
-    },
-    get isStale() {
-      return output.writableLength > maxUnread || server?.listening === false;
-    },
-  };
+  // A client that leaves is no error.
+  const events = Readable.fromWeb(body as WebStream);
+  pipeline(events, response, () => undefined);
+  // The `compression` middleware holds back what is not flushed.
+  events.on("data", () => (response as { flush?(): void }).flush?.());
 }

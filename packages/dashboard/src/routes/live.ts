@@ -1,15 +1,19 @@
 import type { LiveFigures } from "../contract.js";
 import { headersFor } from "../safety/headers.js";
 import { Refusal } from "./json.js";
-import type { Reply, Sink } from "./view.js";
+import type { Reply, View } from "./view.js";
 
 const maxStreams = 32;
 
 /** A stream ends after this time. The browser connects again, and `authorize` is asked again. */
 const longestMs = 10 * 60_000;
 
+/** A client that reads too slowly is cut off at this many bytes. Its browser connects again. */
+const maxUnread = 1_000_000;
+
 interface Stream {
-  readonly sink: Sink;
+  readonly view: View;
+  readonly controller: ReadableStreamDefaultController<Uint8Array>;
   readonly endsAtMs: number;
 }
 
@@ -30,42 +34,48 @@ export class Live {
    * Opens a stream.
    * @throws Refusal if too many are open.
    */
-  open(first: LiveFigures): Reply {
+  open(view: View, first: LiveFigures): Reply {
     if (this.#streams.size >= maxStreams) {
       throw new Refusal(429, "too-many-streams", `${maxStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
     }
-    const body = (sink: Sink): void => {
-      // Others have opened since the answer was made.
-      if (this.#streams.size >= maxStreams) {
-        sink.end();
-        return;
-      }
-      const stream = { sink, endsAtMs: this.#clock() + longestMs };
-      this.#streams.add(stream);
-      sink.onClose(() => this.#streams.delete(stream));
-      sink.write(`retry: 2000\n\n${eventOf(first)}`);
-    };
+    let stream: Stream;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          stream = { view, controller, endsAtMs: this.#clock() + longestMs };
+          this.#streams.add(stream);
+          controller.enqueue(Buffer.from(`retry: 2000\n\n${eventOf(first)}`));
+        },
+        cancel: () => void this.#streams.delete(stream),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: maxUnread }),
+    );
     return { status: 200, headers: [...headersFor("text/event-stream; charset=utf-8"), ["X-Accel-Buffering", "no"]], body };
   }
 
   send(figures: LiveFigures): void {
     const nowMs = this.#clock();
-    const text = eventOf(figures);
+    const event = Buffer.from(eventOf(figures));
     for (const stream of this.#streams) {
-      if (!stream.sink.isStale && nowMs < stream.endsAtMs) {
-        stream.sink.write(text);
-        continue;
-      }
-      // A client that does not read may keep its end of the stream open, but no place.
-      this.#streams.delete(stream);
-      stream.sink.end();
+      if (nowMs >= stream.endsAtMs || isSlow(stream) || stream.view.isClosing()) this.#end(stream);
+      else stream.controller.enqueue(event);
     }
   }
 
   close(): void {
-    for (const { sink } of this.#streams) sink.end();
+    for (const stream of this.#streams) this.#end(stream);
+  }
+
+  /** A client that does not read may keep its end of the stream open, but no place. */
+  #end(stream: Stream): void {
+    this.#streams.delete(stream);
+    // What such a client has not read would stay in memory until it leaves.
+    if (isSlow(stream)) stream.controller.error(new Error("The client reads too slowly."));
+    else stream.controller.close();
   }
 }
+
+const isSlow = ({ controller }: Stream): boolean => (controller.desiredSize ?? 0) < 0;
 
 function eventOf(figures: LiveFigures): string {
   return `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;

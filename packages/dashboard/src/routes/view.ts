@@ -9,6 +9,8 @@ export interface View {
   readonly httpVersion: string | undefined;
   /** Whether this connection is encrypted. */
   readonly tls: boolean;
+  /** Whether the server takes no new connections, and waits for this one to end. */
+  isClosing(): boolean;
   /** The address at the other end of the connection, never a forwarded one. */
   readonly remoteAddress: string | undefined;
   /** By lower-case name; several lines are joined by ", ". */
@@ -30,15 +32,5 @@ export type Body = { readonly parsed: unknown } | { readonly text: string };
 export interface Reply {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string | ((sink: Sink) => void);
-}
-
-/** Where a stream of events goes. */
-export interface Sink {
-  write(text: string): void;
-  end(): void;
-  /** Called once when the client has gone or the stream has ended: at once if it has gone already. */
-  onClose(closed: () => void): void;
-  /** Whether the client reads too slowly, or the server takes no new connections. */
-  readonly isStale: boolean;
+  readonly body: string | ReadableStream<Uint8Array>;
 }
