@@ -44,7 +44,8 @@ async function bundle(file: string): Promise<string> {
     ...common,
     entryPoints: [file],
     format: "iife",
-    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    // Browsers of 2024, which have light-dark() and checkVisibility().
+    target: ["es2022", "chrome123", "firefox120", "safari17.5"],
     conditions: ["@floodgate/source"],
     // Node's own builtins would fail: a page has none.
     platform: "browser",
