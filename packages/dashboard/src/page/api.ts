@@ -48,5 +48,6 @@ async function ask<Json>(path: string, body?: unknown): Promise<Json> {
   }
   const json: unknown = await answer.json().catch(() => undefined);
   if (answer.ok && json !== undefined) return json as Json;
+  if (answer.ok) throw new Error("The answer is cut off, or it is not from the dashboard. Reload the page.");
   throw new Error((json as Problem | undefined)?.error?.message ?? `The app answered ${answer.status} ${answer.statusText}.`);
 }

@@ -42,8 +42,8 @@ export class Model {
         this.connection = connection;
         // It may be another process, which has counted other requests.
         if (connection === "live") for (const range of this.#longRanges()) void this.#read(range);
-        // A stream does not say why it cannot be opened.
-        if (connection === "lost") void this.#readWithoutStream();
+        // A proxy may hold the stream back, and a stream does not say why it cannot be opened.
+        if (connection === "connecting" || connection === "lost") void this.#readWithoutStream();
         this.#changed();
       },
     });

@@ -124,7 +124,8 @@ function listen(handler: unknown, dashboard: { close(): void }, port = 0): Promi
     },
     close() {
       dashboard.close();
-      server.closeAllConnections();
+      // The streams end first.
+      setImmediate(() => server.closeAllConnections());
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };

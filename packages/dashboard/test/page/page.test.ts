@@ -70,6 +70,28 @@ describe("the page", () => {
     expect(await page.textContent("#request .said")).toMatch(/^GET \/ would be rejected with 429 by .*Asked/);
   });
 
+  it("shows its figures while a proxy holds the stream back", async () => {
+    const app = untilEnd(await start("Express", "Held", 1));
+    await app.send(1);
+    const page = untilEnd(await browser.newPage());
+    await page.route("**/data/live", () => undefined);
+    await page.goto(`http://localhost:${app.port}/_floodgate`);
+    await page.waitForSelector("main:not(.waiting)");
+    expect(await page.textContent(".bar .state")).toBe("Connecting…");
+  });
+
+  it("says that an answer is cut off or is another page, and shows the figures once they come", async () => {
+    const app = untilEnd(await start("Express", "Proxied", 1));
+    const page = untilEnd(await browser.newPage());
+    await page.route("**/data/**", (route) => route.fulfill({ contentType: "text/html", body: "<h1>Log in</h1>" }));
+    await page.goto(`http://localhost:${app.port}/_floodgate`);
+    await page.waitForSelector(".notice:has-text('The answer is cut off, or it is not from the dashboard.')");
+    await page.unroute("**/data/**");
+    await page.waitForSelector("main:not(.waiting)");
+    await page.waitForSelector(".notice.bad[hidden]", { state: "attached" });
+    for (const text of browser.complaints()) expect(text).toContain("text/html");
+  });
+
   long("says when the app is gone, and when it is back", async () => {
     const app = untilEnd(await start("Express", "Gone", 1));
     const page = untilEnd(await browser.open(app.port));
@@ -241,6 +263,8 @@ describe("the page of an app with hostile names and keys", () => {
     expect(await app.send(1, { "x-key": second })).toEqual([200]);
 
     await entry.getByRole("button", { name: "Block" }).click();
+    // By the clock of the store, which stands still at a whole hour.
+    expect(await page.textContent("dialog #confirm-text")).toMatch(/ until (?:.* )?\d\d:00:00\.$/);
     await confirm("Block");
     await entry.getByText("Blocked by hand").waitFor();
     expect(await app.send(1, { "x-key": second })).toEqual([429]);
@@ -277,6 +301,10 @@ describe("the page of an app with hostile names and keys", () => {
         .map((part) => part.outerHTML.slice(0, 120)),
     );
     expect(tooWide).toEqual([]);
+    const firstLines = await page.$$eval("#keys tbody tr", (rows) =>
+      rows.map((row) => [".key bdi", ".who bdi"].map((part) => row.querySelector(part)?.getClientRects()[0]?.top ?? 0)),
+    );
+    for (const [key = 0, rule = 0] of firstLines) expect(Math.abs(key - rule)).toBeLessThan(10);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
     await page.setViewportSize({ width: 1200, height: 900 });
   });

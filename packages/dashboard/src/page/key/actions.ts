@@ -44,6 +44,8 @@ export function actions({ name, rule, shown, run }: Acting): { readonly element:
     });
   const label = (control: HTMLElement, text: string): HTMLElement => h("label", { for: control.id }, text);
   const id = ++made;
+  /** By the store's clock: the browser's may be wrong. */
+  let nowMs = Date.now();
 
   const resetButton = button("Reset", () => ({
     title: "Reset this key?",
@@ -57,7 +59,7 @@ export function actions({ name, rule, shown, run }: Acting): { readonly element:
     const { text, ms } = lengths[length.selectedIndex] ?? lengths[2];
     return {
       title: `Block this key for ${text}?`,
-      text: ["Each request of ", ...whom(), ` is rejected until ${moment(Date.now() + ms, Date.now())}.`],
+      text: ["Each request of ", ...whom(), ` is rejected until ${moment(nowMs + ms, nowMs)}.`],
       act: () => act("block", { ...target, forMs: ms }),
       done: `Blocked for ${text}.`,
     };
@@ -98,7 +100,8 @@ export function actions({ name, rule, shown, run }: Acting): { readonly element:
 
   return {
     element: h("div", { class: "row buttons" }, resetButton, blocking, unblockButton, granting, revokeButton),
-    update({ block, grant, mayGrant }) {
+    update({ atMs, block, grant, mayGrant }) {
+      nowMs = atMs ?? nowMs;
       unblockButton.hidden = block === undefined;
       blocking.hidden = block !== undefined;
       granting.hidden = grant !== undefined || mayGrant === undefined || mayGrant.length === 0;
