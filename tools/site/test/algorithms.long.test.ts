@@ -138,6 +138,8 @@ describe("a person", () => {
     const page = await browser.open(`${file}#play=drip`);
     await page.click("[aria-label=Restart]");
     await expect.poll(() => counted(page, "allowed")).not.toMatchObject({ "Fixed window": 0 });
+    const tops = await page.$$eval(".transport button", (all) => all.map((button) => button.getBoundingClientRect().top));
+    expect(Math.max(...tops) - Math.min(...tops)).toBeLessThan(2);
     await page.click("button:text-is('Pause')");
     const at = await page.getAttribute("[role=slider]", "aria-valuenow");
     await page.focus("[role=slider]");

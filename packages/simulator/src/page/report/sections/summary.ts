@@ -27,7 +27,9 @@ export function summary(data: ReportData): HTMLElement {
           figure(
             "Clients ever limited",
             count(touched),
-            strictest === undefined || touched === 0 ? "" : percent(touched, strictest.clients),
+            strictest === undefined || touched === 0
+              ? ""
+              : `${percent(touched, strictest.clients)} of ${count(strictest.clients)} by ${strictest.by}`,
           ),
           figure("Longest lock-out", longest === 0 ? "none" : duration(longest)),
         ]
