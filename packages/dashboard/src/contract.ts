@@ -28,33 +28,25 @@ import type { StateView } from "@floodgate/core";
  */
 export type Result = (typeof results)[number];
 
-/** All results. The page stacks them in an order of its own. */
+/** All results, from the bottom of a stack to its top. */
 export const results = [
   "allowed",
-  "delayed",
   "exempt",
-  "failed-open",
+  "delayed",
   "fallback-allowed",
+  "failed-open",
   "shadow-limited",
-  "limited",
-  "blocked",
-  "banned",
   "missing-key",
   "ambiguous-path",
   "failed-closed",
   "fallback-limited",
+  "blocked",
+  "banned",
+  "limited",
 ] as const;
 
 /** The results of requests that were rejected. */
-export const rejections: readonly Result[] = [
-  "limited",
-  "blocked",
-  "banned",
-  "missing-key",
-  "ambiguous-path",
-  "failed-closed",
-  "fallback-limited",
-];
+export const rejections: readonly Result[] = results.slice(results.indexOf("missing-key"));
 
 /**
  * The name under which whole requests are counted, each once, whatever the number of rules. It stands among the rules of totals, histories and
