@@ -179,6 +179,7 @@ export const asOwn: typeof MadeDecision.asOwn = MadeDecision.asOwn;
 /** Attaches a charge of a key under a limit to a decision. The settler settles it. */
 export const charged: typeof MadeDecision.charged = MadeDecision.charged;
 
+/** Lets each decision of one step list all of them: `decision.decisions`. */
 export const join: typeof MadeDecision.join = MadeDecision.join;
 
 /** A copy of the decision with other values, in the same state. It has no charge. */

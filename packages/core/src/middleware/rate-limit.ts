@@ -94,6 +94,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     for (const answer of asked) {
       if (typeof answer !== "string") continue;
       checks = asked.filter((other) => typeof other !== "string");
+      // The names of the rules that reject a request without a key.
       const keyless = emitNotCounted(this.listener, rules, asked);
       if (keyless.length === 0) break;
       emitRequest(this.requestListener, "missing-key", keyless[0], context);
@@ -110,7 +111,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     const { mayBeZero } = version.rules;
     if (mayBeZero) checks = decisiveChecks(checks);
-    // The guard decides all checks in one atomic step. Bans then count the rejections.
+    // The guard decides all checks in one atomic step, in which the store rejects a banned key. Then bans count the other rejections.
     const { client } = this;
     const combined = version.hasBans
       ? decideWithBans(checks, client, mayBeZero)

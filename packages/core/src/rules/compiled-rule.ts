@@ -31,7 +31,7 @@ export interface RuleCheck<Req> extends Check {
  */
 export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-key" | "shadow-fault";
 
-/** What a rule asks for a request: a check, or nothing. */
+/** What a rule answers about a request: the check to make, or why there is none. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
 /** A rule made ready: options checked, key and match compiled, limits made. */
