@@ -86,13 +86,22 @@ export function logSources(io: Io, names: readonly string[]): Promise<SizedSourc
         const found = await stat(name);
         if (found.isDirectory()) throw new Error("it is a directory. Write its files: logs/*");
         // A named pipe can be read only once, and its size is unknown.
-        const source = fileSource(name);
+        const source = { name, open: () => readFile(name) };
         return found.isFile() ? { source, bytes: found.size } : { source: { ...source, once: true }, bytes: undefined };
       } catch (cause) {
         throw unreadable(name, cause);
       }
     }),
   );
+}
+
+/** The bytes of a file. @throws Failure if it cannot be read. */
+async function* readFile(name: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* fileSource(name).open();
+  } catch (cause) {
+    throw unreadable(name, cause);
+  }
 }
 
 /**

@@ -28,7 +28,10 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     await addGateways(program, io, args);
     addMigrate(program);
     await addCompletion(program, args);
-    await program.parseAsync(args, { from: "user" });
+    const [command, name] = args;
+    const isKnown = command !== "help" || name === undefined || program.commands.some((one) => one.name() === name);
+    // For the help of an unknown command, commander prints its whole help and no error.
+    await program.parseAsync(isKnown ? args : args.slice(1), { from: "user" });
     return exitCodes.ok;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;

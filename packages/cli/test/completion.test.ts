@@ -50,6 +50,10 @@ test.each([
   expect(await floodgate(args)).toMatchObject({ code: 0, out: expect.stringContaining("Usage: floodgate top [options]") });
 });
 
+test("help of an unknown command says so, and which one is meant", async () => {
+  expect(await floodgate(["help", "chek"])).toEqual(await floodgate(["chek"]));
+});
+
 test.each(["-v", "--version"])("%s prints the version", async (flag) => {
   expect(await floodgate([flag])).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+/) });
 });

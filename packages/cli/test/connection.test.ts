@@ -47,6 +47,15 @@ test("check does not wait for a pipe", async () => {
   });
 });
 
+test("a log that cannot be opened is named, with the exit code of a missing one", async () => {
+  const socket = path("log.sock");
+  const server = createServer().listen(socket);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { code, err } = await floodgate(["simulate", socket, "--compare", "1/1m"]);
+  expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining(`floodgate: ${socket} cannot be read: ENXIO`) });
+});
+
 describe("an unusable Redis", () => {
   it("that a variable names with an empty text is missing", async () => {
     vi.stubEnv("FLOODGATE_REDIS", "");

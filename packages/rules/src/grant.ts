@@ -26,9 +26,9 @@ export function withGrant(text: string, { rule, key: keyText, grant }: GrantChan
   }
   const inRule = found as YAMLMap;
   const id = JSON.stringify(textsOf(key));
-  const kept = ((inRule.toJS(document) as { grants?: Grant[] }).grants ?? []).filter(
-    (other) => JSON.stringify(textsOf(other.key)) !== id && Date.parse(other.until) > nowMs,
-  );
+  const { grants: before = [] } = inRule.toJS(document) as { grants?: Grant[] };
+  const kept = before.filter((other) => JSON.stringify(textsOf(other.key)) !== id && Date.parse(other.until) > nowMs);
+  if (grant === undefined && kept.length === before.length) return text;
   const grants = grant === undefined ? kept : [...kept, { key, ...grant }];
   // The list stays if it is empty: it lets a rule have plans that are only granted.
   inRule.set("grants", document.createNode(grants, { flow: inRule.flow === true }));

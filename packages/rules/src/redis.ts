@@ -41,7 +41,7 @@ const maxConflicts = 5;
 /**
  * Gives a key of a rule another plan until a time, or ends its grant, in the rules under a Redis key. All processes that follow the key load
  * it. An app emits the event `granted` if it calls `rules.grant` in place of this function.
- * @returns the new version.
+ * @returns the new version, or the present one if there was no grant to end.
  * @throws as `withGrant` and `pushRules`: a plan that the rule does not have is a RulesError.
  * @example
  * await grantPlan(redis, "floodgate:rules", { rule: "posts", key: "42", grant: { plan: "pro", until: "2027-01-31" } });
@@ -51,7 +51,9 @@ export async function grantPlan(redis: RulesRedis, key: string, change: GrantCha
     const found = await pullRules(redis, key);
     if (found === undefined) throw noRules(key);
     try {
-      return await pushRules(redis, key, withGrant(found.text, change), { ifVersion: found.version });
+      const changed = withGrant(found.text, change);
+      // A new version makes every app load the rules anew.
+      return changed === found.text ? found.version : await pushRules(redis, key, changed, { ifVersion: found.version });
     } catch (error) {
       const isConflict = error instanceof FloodgateError && error.code === "FLOODGATE_RULES_CONFLICT";
       if (!isConflict || conflicts === maxConflicts) throw error;

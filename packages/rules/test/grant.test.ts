@@ -105,6 +105,12 @@ describe("a grant in Redis", () => {
     expect(version).toBe("5");
   });
 
+  it("that does not exist is ended without a new version", async () => {
+    await pushRules(redis, "ended", text);
+    expect(await grantPlan(redis, "ended", { ...ann, grant: undefined })).toBe("1");
+    expect(await pullRules(redis, "ended")).toEqual({ text, version: "1" });
+  });
+
   it("is refused with the place in the text if the rule has no such plan, and changes nothing", async () => {
     await pushRules(redis, "bad", text);
     const wrong = grantPlan(redis, "bad", { ...ann, grant: { ...pro, plan: "gold" } });

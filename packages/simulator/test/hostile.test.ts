@@ -60,8 +60,11 @@ it("an empty log has no lines", async () => {
   expect(await simulate([logOf("")], perIp)).toMatchObject({ lines: 0, requests: 0, skipped: 0, rules: [{ requests: 0 }], notes: [] });
 });
 
-it("a binary file has no request, and its format is said to be unknown", async () => {
-  const { requests, lines, skipped, notes } = await simulate([logOf(randomBytes(20_000))], perIp);
+it.each([
+  ["a binary file", randomBytes(20_000)],
+  ["a line of one character", Buffer.from("x\n")],
+])("%s has no request, and its format is said to be unknown", async (_, log) => {
+  const { requests, lines, skipped, notes } = await simulate([logOf(log)], perIp);
   expect(requests).toBe(0);
   expect(skipped).toBe(lines);
   expect(notes[0]).toMatch(/^test\.log is in no format that is known\./);

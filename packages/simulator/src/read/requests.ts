@@ -110,7 +110,7 @@ function found(name: string, lines: readonly string[], options: ReadOptions, tal
   }
   const [first] = full;
   // Every second byte of a log in UTF-16 is zero.
-  if (first !== undefined && first.split("\0").length > first.length / 3) {
+  if (first !== undefined && first.split("\0").length - 1 > first.length / 3) {
     tally.problems.push(
       `${name} is in UTF-16. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 <log> | floodgate simulate - (and your options).`,
     );
