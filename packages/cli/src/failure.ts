@@ -28,5 +28,7 @@ export function unwritable(file: string, cause: unknown, path: string = file): F
 
 export function unreadable(file: string, cause: unknown): Failure {
   const { code, message } = cause as NodeJS.ErrnoException;
+  // A variable of the shell that is not set.
+  if (file === "") return new Failure("usage", "the name of a file is empty.", { cause });
   return new Failure("usage", code === "ENOENT" ? `${file} does not exist.` : `${file} cannot be read: ${message}.`, { cause });
 }

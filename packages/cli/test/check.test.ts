@@ -77,6 +77,7 @@ describe("invalid arguments exit with 64 and say what to write", () => {
     [["check", valid, "--jso"], "Did you mean --json?"],
     [["check", path("none.yaml")], "does not exist"],
     [["check", path("")], "cannot be read"],
+    [["check", ""], "the name of a file is empty"],
     [["check", valid, "--ip", "203.0.113.9"], '--ip describes a request, but --request is missing. Add --request "POST /posts"'],
     [["check", valid, "--key", "user=42"], "--key describes a request"],
     [["check", valid, "--header", "x-app: web", "--json"], "--header describes a request"],

@@ -17,7 +17,7 @@ export interface YamlText {
 export const maxBytes: number = 2 ** 20;
 
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
-  [/\ufffd/, "The text is not valid UTF-8."],
+  [/\ufffd/, "The text is not valid UTF-8. Save the file as UTF-8."],
   [/\r(?!\n)/, "A carriage return stands here without a line feed. Save the file with the line ends of Unix or Windows."],
   // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON allows these anywhere
   [/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/, "A control character stands here. Remove it."],
