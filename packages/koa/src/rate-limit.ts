@@ -48,8 +48,7 @@ export function rateLimit<
       setHeaders(ctx.res, outcome.headers);
       if (!keeping.has(ctx.app)) keepHeadersOnError(ctx.app);
       if (outcome.action === "pass") return passInTurn<unknown>(ctx.res, outcome, limit.waiting, next, () => undefined);
-      // The client may have disconnected.
-      return ctx.writable && canReject(ctx.res, wasBegun) ? reject(ctx, outcome, options.onLimited) : undefined;
+      return canReject(ctx.res, wasBegun) ? reject(ctx, outcome, options.onLimited) : undefined;
     },
   }) as unknown as RateLimitMiddleware<Name>;
 }
@@ -61,7 +60,7 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   const { body } = ctx;
   const finish = (): void => {
     // Somebody has answered.
-    if (ctx.body !== body || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable) return;
+    if (ctx.body !== body || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent) return;
     // Cheaper than `ctx.type`, which looks the type up.
     ctx.res.setHeader("Content-Type", outcome.body.contentType);
     ctx.body = outcome.body.text;

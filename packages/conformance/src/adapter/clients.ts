@@ -7,6 +7,8 @@ import { self, turn, turns } from "./world.js";
 
 /** A request to send. */
 export interface Asked {
+  /** Default: POST with a body, else GET. */
+  readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -72,9 +74,8 @@ export class PipeliningClient implements Client {
   }
 }
 
-function message({ path = "/", headers = {}, body }: Asked): string {
+function message({ body, method = body === undefined ? "GET" : "POST", path = "/", headers = {} }: Asked): string {
   const lines = Object.entries({ host: "localhost", ...headers, ...(body === undefined ? {} : { "content-length": `${body.length}` }) });
-  const method = body === undefined ? "GET" : "POST";
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body ?? ""}`;
 }
 
@@ -102,8 +103,7 @@ export class Http2Client implements Client {
   }
 
   ask(...requests: Asked[]): void {
-    for (const { path = "/", headers = {}, body } of requests) {
-      const method = body === undefined ? "GET" : "POST";
+    for (const { body, method = body === undefined ? "GET" : "POST", path = "/", headers = {} } of requests) {
       const length = body === undefined ? {} : { "content-length": body.length };
       const sent = { ":path": path, ":method": method, ...headers, ...length };
       const stream = this.#session.request(sent, { endStream: body === undefined });

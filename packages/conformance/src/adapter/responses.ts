@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { ClientHttp2Stream } from "node:http2";
 import { fixedWindow } from "@floodgate/core";
 import type { Handler, LimitSetup, Reply } from "./adapter.js";
+import { Http2Client } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
 import { gate, turn } from "./world.js";
 
@@ -70,6 +73,22 @@ export function responseCases({ adapter, it }: AdapterSuite): void {
     const { headers, text } = await app.send("head");
     assert.deepEqual([headers["retry-after"], text], ["45", ""]);
   });
+
+  if (adapter.http2 === true)
+    it("a limited request of HTTP/2 gets the 429 headers, also if it is a HEAD request, whose stream cannot be written", async (web) => {
+      const app = await web.start({ limits: [{ policy }], http2: true });
+      const client = await Http2Client.connect(app.server);
+      const answers: unknown[] = [];
+      const head = adapter.mutesHead === true ? "GET" : "HEAD";
+      for (const method of [head, "GET", head, "GET", "OPTIONS"]) {
+        client.ask({ method });
+        const [headers] = await once(client.streams.at(-1) as ClientHttp2Stream, "response");
+        answers.push([headers[":status"], headers["retry-after"], /;r=[01];t=45$/.test(headers["ratelimit"])]);
+      }
+      const limited = [429, "45", true];
+      assert.deepEqual([answers, app.errors], [[[200, undefined, true], [200, undefined, true], limited, limited, limited], []]);
+      await client.leave();
+    });
 
   it("requests for unknown routes count too", async (web) => {
     const app = await web.start({ policy });
