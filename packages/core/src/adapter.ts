@@ -30,7 +30,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { type NodeMessage, nodeHeader, nodeReader, nodeReaderOf, type RequestReader, routePattern } from "./requests/request-reader.js";
-export { edgeAddress, hasLeft, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
+export { edgeAddress, hasLeft, type Outgoing, outgoingOf, socketAddress, type WebRequest, webHeader } from "./requests/web-runtime.js";
 export { forgeableClientIp, maxHops, trustsEveryAddress } from "./requests/trusted-proxies.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { mountedPaths, parsedPath, reparsedPaths, sentPath } from "./requests/request-reader.js";

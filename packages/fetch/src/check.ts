@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { edgeAddress, hasLeft, type Outcome, type RequestReader, sentPath, socketAddress } from "@floodgate/core/adapter";
+import { edgeAddress, hasLeft, type Outcome, type RequestReader, sentPath, socketAddress, webHeader } from "@floodgate/core/adapter";
 
 /**
  * What is known beside a request: the second argument of `check`, or of a handler. Bun's server, Deno's information, the environment of
@@ -46,7 +46,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
     const [path, sent] = [new URL(url).pathname, sentPath(url)];
     return path === sent ? path : [path, sent];
   },
-  header: ({ request }, name) => request.headers.get(name) ?? undefined,
+  header: ({ request }, name) => webHeader(request, name),
   remoteAddress: address,
   clientIp: address,
   hasLeft: ({ request, context }) => hasLeft(request, context),

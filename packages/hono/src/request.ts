@@ -1,4 +1,4 @@
-import { edgeAddress, hasLeft, type RequestReader, socketAddress } from "@floodgate/core/adapter";
+import { edgeAddress, hasLeft, type RequestReader, socketAddress, webHeader } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 
 export const honoReader: RequestReader<Context> = {
@@ -7,7 +7,7 @@ export const honoReader: RequestReader<Context> = {
   app: (c) => c.req.matchedRoutes[0],
   method: (c) => c.req.method,
   path: (c) => c.req.path,
-  header: (c, name) => c.req.header(name),
+  header: (c, name) => webHeader(c.req.raw, name),
   remoteAddress,
   clientIp: remoteAddress,
   hasLeft: (c) => hasLeft(c.req.raw, c.env),

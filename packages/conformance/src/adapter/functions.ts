@@ -62,6 +62,21 @@ export function functionCases({ adapter, it }: AdapterSuite): void {
     }
   });
 
+  if (adapter.http2 === true)
+    it("a rule and a key read the header host over HTTP/2, whose clients send :authority in its place", async (web) => {
+      const rules = [
+        { name: "api", policy: fixedWindow({ limit: 1, window: "1m" }), match: { header: { host: "api.test" } }, key: "header:host" },
+      ];
+      const app = await web.start({ limits: [{ rules }], http2: true });
+      const client = await Http2Client.connect(app.server);
+      for (const name of ["api.test", "api.test", "www.test"]) {
+        client.ask({ headers: { ":authority": name } });
+        await until(() => client.statuses.length === client.streams.length, "the answer");
+      }
+      assert.deepEqual([client.statuses, (await app.peek("api.test")).remaining, app.errors], [[200, 429, 200], 0, []]);
+      await client.leave();
+    });
+
   it("header names such as constructor or __proto__ are read like any other", async (web) => {
     const rules = [
       { name: "constructor", policy: wide, match: { header: { constructor: true } } },

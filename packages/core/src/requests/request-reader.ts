@@ -68,7 +68,7 @@ export function nodeReaderOf<Req>(of: (request: Req) => NodeMessage): NodeReader
     method: (request) => of(request).method ?? "GET",
     header: (request, name) => nodeHeader(of(request), name),
     remoteAddress: (request) => of(request).socket.remoteAddress,
-    hasLeft: (request) => nodeReader.hasLeft(of(request)),
+    hasLeft: (request) => of(request).socket?.destroyed === true,
   };
 }
 
@@ -80,9 +80,9 @@ export function routePattern({ route }: NodeMessage & { readonly route?: { reado
   return paths.every((one) => typeof one === "string") ? paths.join(", ") : undefined;
 }
 
-/** The value of a header of Node's own request, or of a response. */
+/** The value of a header of Node's own request, or of a response. Clients of HTTP/2 send `:authority` in place of `Host`. */
 export function nodeHeader({ headers }: Pick<NodeMessage, "headers">, lowerCaseName: string): string | undefined {
-  const value = headers[lowerCaseName];
+  const value = headers[lowerCaseName] ?? (lowerCaseName === "host" ? headers[":authority"] : undefined);
   if (Array.isArray(value)) return value.join(", ");
   // A name such as `constructor` finds what every object inherits.
   return typeof value === "string" ? value : undefined;

@@ -57,6 +57,14 @@ interface Cloudflare {
   readonly clientIp?: string;
 }
 
+/** A global of every runtime. */
+declare const URL: new (url: string) => { readonly host: string };
+
+/** The value of a header. A client of HTTP/2 sends no `Host`: it stands in the URL only. */
+export function webHeader({ headers, url }: Pick<WebRequest, "headers" | "url">, lowerCaseName: string): string | undefined {
+  return headers.get(lowerCaseName) ?? (lowerCaseName === "host" ? new URL(url).host : undefined);
+}
+
 const nothing: Runtime = {};
 
 function runtimeOf(request: WebRequest, passed: unknown): Runtime {
