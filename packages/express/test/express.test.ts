@@ -289,7 +289,9 @@ describe.each(versions)("%s", (_, express) => {
 
 describe("without a server", () => {
   it("a mock request gets its decision, and no other object does", () => {
-    const request = { ip: "203.0.113.9", method: "GET", headers: {}, socket: {}, app: { get: () => false } } as unknown as Request;
+    // Mocks of node-mocks-http have `ips` too.
+    const address = { ip: "203.0.113.9", ips: ["203.0.113.9"] };
+    const request = { ...address, method: "GET", headers: {}, socket: {}, app: { get: () => false } } as unknown as Request;
     const response = { getHeader() {}, setHeader() {} } as unknown as Response;
     rateLimit({ policy })(request, response, () => undefined);
     expect(request.rateLimit).toMatchObject({ allowed: true, remaining: 0 });
