@@ -101,6 +101,17 @@ export function addressCases({ adapter, it }: AdapterSuite): void {
     });
   }
 
+  it("a request of a library for AWS Lambda counts for the client that it passes as the peer, without a warning", async (web) => {
+    const { onEvent, heard } = web.listen("allowed");
+    const app = await web.start({ ...limit(), onEvent });
+    app.handle({ [forwarded]: self });
+    await heard;
+    assert.deepEqual(
+      web.events.map((event) => (event.type === "allowed" ? event.key : event.type)),
+      [self],
+    );
+  });
+
   it("several lines of a header are read as one", async (web) => {
     const app = await web.start({ policy, clientIp: { trustedHops: 2 } });
     assert.deepEqual(await countedFor(app, { [forwarded]: ["198.51.100.1", "198.51.100.2"] }), ["198.51.100.1"]);

@@ -194,11 +194,12 @@ export function lookAtProxy<Req>(
     if (throws) throw error;
     return;
   }
-  const isForwarded = ["x-forwarded-for", "forwarded"].some((name) => reader.header(request, name) !== undefined);
-  if (!isForwarded || reader.trustsProxy(request)) return;
+  const forwarded = reader.header(request, "x-forwarded-for") ?? reader.header(request, "forwarded");
+  if (forwarded === undefined || reader.trustsProxy(request)) return;
   const remoteAddress = reader.remoteAddress(request);
-  // Another address means that the app reads the proxy's header itself.
-  if (ip !== remoteAddress) return;
+  // Another address means that the app reads the proxy's header itself. The peer alone in the list means that nobody is behind it: wrappers
+  // for AWS Lambda pass the client as the peer, and the gateway has added it to the list.
+  if (ip !== remoteAddress || forwarded === ip) return;
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",

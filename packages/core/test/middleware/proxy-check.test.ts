@@ -70,6 +70,8 @@ test.each<[string, number, Request]>([
   ["Forwarded", 1, { headers: { forwarded: "for=203.0.113.9" } }],
   ["an empty X-Forwarded-For", 1, { headers: { "x-forwarded-for": "" } }],
   ["X-Forwarded-For where a proxy is trusted", 0, { ...forwarded, trusts: true }],
+  ["X-Forwarded-For with the peer alone, as wrappers for AWS Lambda pass it", 0, { headers: { "x-forwarded-for": "192.0.2.1" } }],
+  ["X-Forwarded-For that ends with the peer, as behind a CDN", 1, { headers: { "x-forwarded-for": "203.0.113.9, 192.0.2.1" } }],
   ["X-Real-IP", 0, { headers: { "x-real-ip": "203.0.113.9" } }],
   ["no header", 0, {}],
 ])("%s: %i warnings", (_, times, request) => {

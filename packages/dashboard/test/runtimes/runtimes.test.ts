@@ -48,7 +48,7 @@ it.each([
 ])("%s: the dashboard answers a browser on this machine, live, and no proxy", async (_, command) => {
   await withApp(command, ["FLOODGATE_DASHBOARD_CLOSED", "FLOODGATE_MISSING_PROXY_SETTING"], async (port) => {
     for (const path of ["/f", "/f/", "/f/data/overview"]) expect((await ask(port, path, keepAlive)).status, path).toBe(200);
-    for (const headers of [{ Host: "evil.example" }, { "X-Forwarded-For": "127.0.0.1" }, { Origin: "https://evil.example" }]) {
+    for (const headers of [{ Host: "evil.example" }, { "X-Forwarded-For": "192.0.2.1" }, { Origin: "https://evil.example" }]) {
       expect((await ask(port, "/f/", { headers: { ...keepAlive.headers, ...headers } })).status).toBe(404);
     }
     for (const more of [["Connection: close"], ["Connection: Close"], []]) {
