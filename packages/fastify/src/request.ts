@@ -23,7 +23,8 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
   },
   // A `trustProxy` that does not trust the proxy at hand is a mistake, such as a number, with which Fastify trusts nobody.
   trustsProxy: ({ ips }) => ips !== undefined && ips.length > 1,
-  route: (request) => request.routeOptions.url,
+  // A request that no route serves has none.
+  route: (request) => request.routeOptions.url ?? "/*",
 };
 
 /** Whether the app's `trustProxy` trusts everyone. Fastify does not tell its setting, so it is asked about requests that are made up. */

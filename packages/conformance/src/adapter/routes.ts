@@ -36,8 +36,9 @@ export function routeCases({ adapter, it }: AdapterSuite): void {
     const steps = [{ limit: 0 }, { route: "/users/:id" }, { route: "/posts/:id" }];
     const app = await web.start({ limits: [{ policy, key: "route" }], steps });
     const statuses = [];
-    for (const path of ["/users/1", "/users/2", "/posts/1"]) statuses.push((await app.get(path)).status);
-    assert.deepEqual(statuses, adapter.routesAhead === true ? [200, 429, 200] : [500, 500, 500]);
-    assert.deepEqual(app.codes, adapter.routesAhead === true ? [] : Array(3).fill("FLOODGATE_NO_ROUTE"));
+    // Requests that no route serves share a count.
+    for (const path of ["/users/1", "/users/2", "/posts/1", "/nowhere", "/elsewhere"]) statuses.push((await app.get(path)).status);
+    assert.deepEqual(statuses, adapter.routesAhead === true ? [200, 429, 200, 404, 429] : Array(5).fill(500));
+    assert.deepEqual(app.codes, adapter.routesAhead === true ? [] : Array(5).fill("FLOODGATE_NO_ROUTE"));
   });
 }
