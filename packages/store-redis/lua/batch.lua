@@ -1,8 +1,9 @@
 -- The general script: reads the policies and appends decisions to the reply. blocks.lua, charges.lua and steps.lua follow it. A request
 -- alone has a script of its own, lean.lua. Calls of templates (values.lua) are inlined. The functions of these files are no templates.
 --
--- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
---          several keys fails while their slot moves
+-- KEYS     the keys of the states, in the order of the steps. Then the other keys that the steps use: held units, and what belongs to leases.
+--          Their names are derived from those of the states, and so are those of blocks. But blocks are no KEYS: while a Cluster moves a slot, a
+--          script waits until all its KEYS have moved
 -- ARGV[3]  '1' to return the state with each rejection
 -- ARGV[4]  if all steps consume units of different keys under one limit: the length of the last part of the keys. Their states are then read
 --          ahead. Else ''
@@ -36,10 +37,11 @@
 --   'n' <policy> <units> <charged at> <instant>
 --                         renew slots: take the units of a charge anew; above the limit too, if they have not come back
 --   'm' ... <until>       as 'n', but by a receipt that is valid until that time. The next key is the receipt's mark
---   'd'                   delete the state, and lift the ban
+--   'd' <n>               delete the state, which is the next n keys (2 if units are held), and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
--- A step takes one key; 'a' and <n> take n per repetition, 'r' and 'm' take two. 'b' and 'u' take that of the block, the others that of a state.
+-- A step takes one key; 'a' and <n> take n per repetition, 'd' takes n, 'r' and 'm' take two. 'b' and 'u' take that of the block, the others that
+-- of a state.
 --
 -- Replies:
 --   allowed, no waits     remaining, reset

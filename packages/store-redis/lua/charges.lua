@@ -110,8 +110,8 @@ local function append_change(ok, one, two)
   size = size + (two and 2 or 1)
 end
 
-local function reset(key, number)
-  call('DEL', key, key .. ':holds')
+local function reset(number, count)
+  call('DEL', spread(KEYS, number, number + count - 1))
   if blocks and blocks[number] then
     local block_start, block_end = times_of(blocks[number])
     write_block(number, block_start, block_end, 0, 0)

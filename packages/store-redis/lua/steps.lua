@@ -88,8 +88,9 @@ while arg <= last do
     key = key + 1
     append_change(pcall(write_block, key, 0, 0, 0, 0))
   elseif step == 'd' then
-    key = key + 1
-    append_change(pcall(reset, KEYS[key], key))
+    local deleted = tonumber(ARGV[arg])
+    append_change(pcall(reset, key + 1, deleted))
+    key, arg = key + deleted, arg + 1
   else
     key = key + 1
     check, prefetched = key, states[key]

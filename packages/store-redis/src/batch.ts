@@ -1,6 +1,7 @@
 import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
+import { heldKey } from "./keys.js";
 import type { LeanRequest } from "./lean.js";
 import { general } from "./script.js";
 
@@ -83,6 +84,8 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
   readonly nowMs: number | undefined;
   /** Of the states; of a block for steps that concern nothing else. The script derives the names of the other blocks. */
   readonly keys: string[] = [];
+  /** Keys beside these, whose names the script derives. A Cluster must know them all while their slot moves. */
+  readonly others: string[] = [];
   /** The arguments of the steps. */
   readonly args: string[] = [];
   readonly #options: BatchOptions;
@@ -98,6 +101,12 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
       step.firstKey = this.keys.length + 1;
       step.write(this);
     }
+  }
+
+  /** Writes the key of a state, and that of the units that are held. */
+  state(redisKey: string, { holds }: AlgorithmArguments): void {
+    this.keys.push(redisKey);
+    if (holds.length > 0) this.others.push(heldKey(redisKey));
   }
 
   /** Writes a step that consumes units of the key that was written last. */
@@ -125,7 +134,8 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
   }
 
   run(command: Run["command"]): Run {
-    const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
+    const keys = [...this.keys, ...this.others];
+    const args = [command === "EVALSHA" ? general.sha : general.source, String(keys.length), ...keys];
     const { notAfterMs, serverMs, wantsState, kindSize = "" } = this.#options;
     args.push(String(notAfterMs), String(this.nowMs ?? ""), wantsState ? "1" : "0", String(kindSize));
     args.push(String(this.#policies.length));

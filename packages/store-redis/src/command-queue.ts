@@ -1,7 +1,7 @@
 import { activeListener, addWaiter, type Clock, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
-import { fault, forbidden, isNameless, stepFault } from "./faults.js";
+import { fault, forbidden, isMoving, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
 import type { Step } from "./step.js";
@@ -156,16 +156,33 @@ export class CommandQueue {
     return this.#waiting.splice(0, count);
   }
 
-  /** Sends one run of the script per slot, in one write. */
+  /**
+   * The steps of each run. On a Cluster a run has the keys of one step: while a slot moves, keys of several steps may be on both servers, and then
+   * no server decides any of them.
+   */
+  #runs(round: readonly Step[]): Iterable<readonly Step[]> {
+    if (!this.#client.isCluster || round.length === 1) return [round];
+    const runs = new Map<unknown, Step[]>();
+    for (const step of round) {
+      // Another step of its run may have deleted its key.
+      const id = step.isMoving ? step : step.keysId;
+      const known = runs.get(id);
+      if (known === undefined) runs.set(id, [step]);
+      else known.push(step);
+    }
+    return runs.values();
+  }
+
+  /** Sends the runs of a round in one write. */
   #send(round: Step[], sentMs: number): void {
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     // While the server's clock is unknown, a script does nothing.
     const { clock, wantsState } = this.#options;
     const serverMs = this.#serverClock.notAfterMs(sentMs);
     // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
-    const batches = this.#client
-      .bySlot(round)
-      .map((steps) => batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }));
+    const batches = Array.from(this.#runs(round), (steps) =>
+      batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }),
+    );
     const runs = batches.map((batch) => batch.run("EVALSHA"));
     const answers = this.#client.send(runs);
     this.#inFlight.push(round);
@@ -209,25 +226,32 @@ export class CommandQueue {
   }
 
   /**
-   * A server without the script has done nothing, so it gets the source. While it moves a slot to another server it may say TRYAGAIN, and has
-   * done nothing either. After any other error, the outcome is unknown.
+   * A server without the script has done nothing, so it gets the source. One that moves the keys to another server has done nothing either.
+   * After any other error, the outcome is unknown.
    */
   #refused(batch: Batch<Step>, error: unknown, sent: Sent, moment: Moment): void {
-    const reason = error instanceof Error ? /^NOSCRIPT|^TRYAGAIN|\bWRONGTYPE\b/.exec(error.message)?.[0] : undefined;
-    tellRoundTrip(batch, moment, reason !== undefined);
-    if (reason === "NOSCRIPT" && moment === sent) {
+    const text = error instanceof Error ? error.message : "";
+    const moves = isMoving(text);
+    const isUnloaded = text.startsWith("NOSCRIPT");
+    tellRoundTrip(batch, moment, moves || isUnloaded || /\bWRONGTYPE\b/.test(text));
+    if (isUnloaded && moment === sent) {
       const atMs = performance.now();
       const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
       this.#receive(batch, answer, sent, { atMs, unblockedMs: unblockedMs(atMs) });
       return;
     }
-    if (reason === "TRYAGAIN") {
-      setTimeout(() => {
-        this.#again(batch, 0);
-        this.#schedule();
-      }, pollMs).unref();
-    } else this.#lost(batch, error);
+    if (moves) this.#askLater(batch.steps);
+    else this.#lost(batch, error);
     this.#done(sent);
+  }
+
+  /** Asks again soon for steps whose keys are moving. */
+  #askLater(steps: readonly Step[]): void {
+    for (const step of steps) step.isMoving = true;
+    setTimeout(() => {
+      this.#again(steps, 0);
+      this.#schedule();
+    }, pollMs).unref();
   }
 
   /**
@@ -264,15 +288,18 @@ export class CommandQueue {
     tellRoundTrip(batch, sent, true);
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
     if (reply.isLate) {
-      this.#again(batch, receivedMs - sent.atMs - (unblockedMs(receivedMs) - sent.unblockedMs));
+      this.#again(batch.steps, receivedMs - sent.atMs - (unblockedMs(receivedMs) - sent.unblockedMs));
     } else {
       for (const step of batch.steps) step.read(reply);
       reply.end();
       const denied: Step[] = [];
+      const moving: Step[] = [];
       for (const step of batch.steps) {
         if (step.problem !== undefined && isNameless(step.problem)) denied.push(step);
+        else if (step.problem !== undefined && isMoving(step.problem)) moving.push(step);
         else step.settle(reply);
       }
+      if (moving.length > 0) this.#askLater(moving);
       if (denied.length > 0) this.#forbidden(denied);
     }
     this.answeredMs = receivedMs;
@@ -281,10 +308,10 @@ export class CommandQueue {
 
   /**
    * Requeues the steps that still wait, after a run that charged nothing: by the server's clock it was too late, or too far from the windows
-   * of a calendar that were sent, because the estimate of that clock was wrong or missing; or the server said TRYAGAIN. Extends their deadlines by the time in which the event loop was blocked.
+   * of a calendar that were sent, because the estimate of that clock was wrong or missing; or the keys were moving. Extends their deadlines by the time in which the event loop was blocked.
    */
-  #again(batch: Batch<Step>, stoodMs: number): void {
-    for (const step of batch.steps) {
+  #again(steps: readonly Step[], stoodMs: number): void {
+    for (const step of steps) {
       if (step.settled) continue;
       step.deadlineMs += stoodMs;
       this.#wait(step);

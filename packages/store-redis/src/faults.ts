@@ -15,6 +15,19 @@ export function queueTimeout(timeoutMs: number): FloodgateError {
   );
 }
 
+/** A Cluster was moving the keys of the request to another server. Both servers answer, so this is not a store error. */
+export function movingTimeout(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_QUEUE_TIMEOUT",
+    `Redis was moving the keys of the request to another server of the Cluster for ${Math.round(timeoutMs)} ms. Nothing was charged. Requests with one limit can be decided meanwhile. To wait longer, raise \`timeoutMs\`.`,
+  );
+}
+
+/** Whether Redis says that keys are moving between two servers of a Cluster: a command with several keys, or a script that deletes a key and uses it again. */
+export function isMoving(text: string): boolean {
+  return /^TRYAGAIN|attempted to access a non local key/.test(text);
+}
+
 /** A whole batch failed in Redis or its client. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);

@@ -23,6 +23,16 @@ export function markOf(redisKey: string, receipt: string): string {
   return `${redisKey}:receipt-${receipt}`;
 }
 
+/** The key of the units that are held of a state, if its limit holds units. */
+export function heldKey(redisKey: string): string {
+  return `${redisKey}:holds`;
+}
+
+/** The key of a lease's record. */
+export function recordOf(redisKey: string, lease: string): string {
+  return `${redisKey}:lease-${lease}`;
+}
+
 /** The rest of the Redis key of a name's block and ban. No kind of state is "blocks". */
 export function blockSuffix(name: string): string {
   return `:${name}:blocks`;

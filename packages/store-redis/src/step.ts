@@ -1,6 +1,6 @@
 import { Waiter } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
-import { queueTimeout, stepFault, timeout } from "./faults.js";
+import { movingTimeout, queueTimeout, stepFault, timeout } from "./faults.js";
 import type { LeanRequest } from "./lean.js";
 import type { CachedKey } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
@@ -19,6 +19,8 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   firstKey = 0;
   /** The queue that it waits in, and when its server answered last; undefined after it was sent. */
   queue: { readonly answeredMs: number } | undefined;
+  /** Whether a server has answered that its keys are moving to another one. Nothing was done. */
+  isMoving = false;
   readonly #timeoutMs: number;
   #read: unknown;
   /** The problem of this step, if only this step failed. */
@@ -30,6 +32,11 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
+  }
+
+  /** Identifies its keys. On a Cluster only steps with the same keys share a run: see `CommandQueue`. */
+  get keysId(): string {
+    return this.redisKey;
   }
 
   /** How it is sent alone, if a script of its own decides it. */
@@ -69,6 +76,10 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   }
 
   expire(): void {
+    if (this.isMoving) {
+      this.fail(movingTimeout(this.#timeoutMs));
+      return;
+    }
     const others = this.queue !== undefined && this.queue.answeredMs > this.askedMs;
     this.fail(others ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
   }

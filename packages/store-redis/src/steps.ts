@@ -9,7 +9,7 @@ import {
   passesAll,
 } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
-import { markOf } from "./keys.js";
+import { heldKey, markOf } from "./keys.js";
 import type { LeanRequest } from "./lean.js";
 import type { KeyedCheck, KnownLimit } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
@@ -43,7 +43,7 @@ export class Consume extends Step<Decision, Decision | DecisionReply> {
   write(batch: GeneralBatch): void {
     if (!this.#isFirst) return;
     const { known, cost, equals } = this;
-    batch.keys.push(this.redisKey);
+    batch.state(this.redisKey, known.policy);
     if (equals === undefined) batch.consume(known.policy, cost);
     else batch.args.push("j", batch.policy(known.policy), String(cost), String(equals.count));
   }
@@ -126,6 +126,10 @@ export class ConsumeAll extends Step<Decision[], readonly DecisionReply[]> {
     this.#checks = checks;
   }
 
+  override get keysId(): string {
+    return this.#checks.map(({ redisKey }) => redisKey).join();
+  }
+
   override get lean(): LeanRequest | undefined {
     if (this.#checks.some(({ shadow, dryRun }) => shadow || dryRun)) return undefined;
     return (this.#checks[0] as KeyedCheck).known.scripts.request(this.#checks, true);
@@ -134,7 +138,7 @@ export class ConsumeAll extends Step<Decision[], readonly DecisionReply[]> {
   write(batch: GeneralBatch): void {
     const args = ["a", String(this.#checks.length)];
     for (const { known, redisKey, cost, shadow, dryRun } of this.#checks) {
-      batch.keys.push(redisKey);
+      batch.state(redisKey, known.policy);
       args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (dryRun ? 2 : 0)));
     }
     batch.repeat(...args);
@@ -166,7 +170,7 @@ abstract class ReadKey<T, Answer = T> extends Step<T, Answer> {
   }
 
   write(batch: GeneralBatch): void {
-    batch.keys.push(this.redisKey);
+    batch.state(this.redisKey, this.known.policy);
     batch.args.push(this.letter, batch.policy(this.known.policy));
   }
 }
@@ -206,10 +210,15 @@ abstract class ChangeCharge<T> extends Step<T> {
     this.charge = charge;
   }
 
+  override get keysId(): string {
+    const { receipt } = this.charge;
+    return receipt === undefined ? this.redisKey : markOf(this.redisKey, receipt.id);
+  }
+
   /** @param letters in lua/batch.lua: without a receipt, and with one. */
   protected writeChange(batch: GeneralBatch, letters: "sr" | "nm", args: readonly number[]): void {
     const { receipt } = this.charge;
-    batch.keys.push(this.redisKey);
+    batch.state(this.redisKey, this.known.policy);
     if (receipt !== undefined) batch.keys.push(markOf(this.redisKey, receipt.id));
     batch.args.push(letters[receipt === undefined ? 0 : 1] as string, batch.policy(this.known.policy), ...args.map(String));
     if (receipt !== undefined) batch.args.push(String(receipt.untilMs));
@@ -298,17 +307,27 @@ export abstract class Free extends Step<void> {
   }
 }
 
-/** Deletes a state and lifts the ban of its key (`d`), or lifts the block and the ban of a key (`u`). */
-export class Delete extends Free {
-  readonly #letter: "d" | "u";
+/** Deletes a state, and lifts the ban of its key. */
+export class Reset extends Free {
+  readonly #known: KnownLimit;
 
-  constructor(redisKey: string, letter: "d" | "u", timeoutMs: number) {
+  constructor({ known, redisKey }: KeyedCheck, timeoutMs: number) {
     super(redisKey, timeoutMs);
-    this.#letter = letter;
+    this.#known = known;
   }
 
   write(batch: GeneralBatch): void {
+    const holds = this.#known.policy.holds.length > 0;
     batch.keys.push(this.redisKey);
-    batch.args.push(this.#letter);
+    if (holds) batch.keys.push(heldKey(this.redisKey));
+    batch.args.push("d", holds ? "2" : "1");
+  }
+}
+
+/** Lifts the block and the ban of a key. */
+export class Unblock extends Free {
+  write(batch: GeneralBatch): void {
+    batch.keys.push(this.redisKey);
+    batch.args.push("u");
   }
 }

@@ -35,7 +35,7 @@ export class Script {
     for (const { number, parameters, edgesAt } of policies.map((policy) => argumentsOf(policy)))
       head.push(number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
     const keys = steps.map(([key]) => key);
-    const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
+    const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act, 1] : [act, policy + 1, ...numbers]));
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
   }
 }

@@ -17,8 +17,14 @@ export interface IoredisCluster extends Ioredis {
   readonly isCluster: boolean;
   readonly slots: readonly (readonly string[])[];
   readonly options: { readonly keyPrefix?: string | Buffer | undefined };
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  pipeline(...args: any[]): { exec(): Promise<unknown>; evalsha(...args: any[]): unknown; eval(...args: any[]): unknown };
+  nodes(role: "master"): ClusterNode[];
+}
+
+/** The client of one node. */
+interface ClusterNode {
+  readonly options: { readonly host?: string; readonly port?: number; readonly keyPrefix?: string | Buffer | undefined };
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of two major versions
+  pipeline(...args: any[]): { exec(): Promise<unknown>; call(...args: any[]): unknown };
 }
 
 export class IoredisClient<Client extends Ioredis = Ioredis> extends RedisClient {
@@ -54,26 +60,36 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
   override readonly isCluster = true;
 
   override send(runs: readonly Run[]): Promise<unknown>[] {
-    if (runs.length === 1) return [send(this.redis, runs[0] as Run)];
-    const pipeline = this.redis.pipeline();
-    for (const run of runs) {
-      if (run.command === "EVALSHA") pipeline.evalsha(...run.args);
-      else pipeline.eval(...run.args);
+    const [first] = runs as [Run];
+    // A lone run with one key never meets TRYAGAIN.
+    if (runs.length === 1 && first.args[1] === "1") return [send(this.redis, first)];
+    return this.#sendTo(this.redis.slots[this.slotOf(first.firstKey)]?.[0], runs);
+  }
+
+  /**
+   * Sends runs to one node in one write. The node's client passes on all errors. The Cluster's client, which follows redirections, would keep a
+   * TRYAGAIN for `retryDelayOnTryAgain`, and the rounds behind it.
+   */
+  #sendTo(address: string | undefined, runs: readonly Run[], asking = false): Promise<unknown>[] {
+    const node = this.redis.nodes("master").find(({ options }) => `${options.host}:${options.port}` === address);
+    if (node === undefined) return runs.map((run) => send(this.redis, run));
+    const pipeline = node.pipeline();
+    // A node's client may have the prefix too.
+    const prefix = String(node.options.keyPrefix ?? "") === "" ? this.keyPrefix : "";
+    for (const { command, args } of runs) {
+      if (asking) pipeline.call("ASKING");
+      pipeline.call(command, ...(prefix === "" ? args : prefixed(args, prefix)));
     }
     const all = pipeline.exec() as Promise<[Error | null, unknown][]>;
     return runs.map((run, i) =>
-      all.then(
-        (results) => {
-          const [error, reply] = results[i] as [Error | null, unknown];
-          if (error === null) return reply;
-          if (isRedirection(error)) return send(this.redis, run);
-          throw error;
-        },
-        (error: Error) => {
-          if (/slots? allocation group/.test(error.message)) return send(this.redis, run);
-          throw error;
-        },
-      ),
+      all.then((results) => {
+        const [error, reply] = results[asking ? 2 * i + 1 : i] as [Error | null, unknown];
+        if (error === null) return reply;
+        const [, target] = /^ASK \d+ (\S+)/.exec(error.message) ?? [];
+        if (target !== undefined && !asking) return this.#sendTo(target, [run], true)[0];
+        if (mayFollow.test(error.message)) return send(this.redis, run);
+        throw error;
+      }),
     );
   }
 
@@ -90,7 +106,11 @@ function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {
   return command === "EVALSHA" ? redis.evalsha(...args) : redis.eval(...args);
 }
 
-/** The slot is on another server and nothing was done. Sent outside a pipeline, the library follows the redirection. */
-function isRedirection(error: Error): boolean {
-  return /^(MOVED|ASK) /.test(error.message);
+/** The node does not serve the slot, and has done nothing. The Cluster's client finds one that does. */
+const mayFollow = /^(MOVED|ASK|CLUSTERDOWN) /;
+
+/** The arguments of a run with a prefix before each key. */
+function prefixed(args: readonly string[], prefix: string): string[] {
+  const end = 2 + Number(args[1]);
+  return args.map((arg, i) => (i >= 2 && i < end ? prefix + arg : arg));
 }

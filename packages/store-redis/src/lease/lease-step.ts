@@ -1,5 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import type { GeneralBatch } from "../batch.js";
+import { recordOf } from "../keys.js";
 import type { KeyedCheck } from "../limits.js";
 import type { Reply } from "../reply.js";
 import { Step } from "../step.js";
@@ -45,9 +46,14 @@ export class LeaseStep extends Step<Debit> {
     this.#countedMs = countedMs;
   }
 
+  override get keysId(): string {
+    return recordOf(this.redisKey, this.#id);
+  }
+
   write(batch: GeneralBatch): void {
     this.#sentWallMs = Date.now();
-    batch.keys.push(this.#check.redisKey);
+    batch.keys.push(this.redisKey);
+    batch.others.push(this.keysId, `${this.redisKey}:leases`);
     const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
     batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
   }
@@ -81,8 +87,13 @@ export class EndLease extends Free {
     this.#spent = spent;
   }
 
+  override get keysId(): string {
+    return recordOf(this.redisKey, this.#id);
+  }
+
   write(batch: GeneralBatch): void {
-    batch.keys.push(this.#check.redisKey);
+    batch.keys.push(this.redisKey);
+    batch.others.push(this.keysId);
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
   }
 }
