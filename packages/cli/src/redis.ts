@@ -12,7 +12,12 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
   const redis =
     options.cluster === true
       ? clusterOf(address)
-      : new Redis({ ...connection, ...address, tls: address.tls ? {} : undefined, retryStrategy: () => null });
+      : new Redis({
+          ...connection,
+          ...address,
+          tls: address.tls ? { servername: address.serverName } : undefined,
+          retryStrategy: () => null,
+        });
   try {
     await connected(redis, address, connectMs);
     return await use(redis);
@@ -32,6 +37,8 @@ function clusterOf({ host, port, username, password, db, tls }: RedisAddress): C
   return new Cluster([{ host, port }], {
     lazyConnect: true,
     clusterRetryStrategy: () => null,
+    // A certificate is for the name of a node, not for its address.
+    ...(tls && { dnsLookup: (name, use) => use(null, name) }),
     redisOptions: { ...connection, username, password, ...(tls && { tls: {} }) },
   });
 }
@@ -55,7 +62,8 @@ async function connected(redis: Redis | Cluster, address: RedisAddress, connectM
   // The library reports in events why it gives up, and that a database does not exist.
   let reported: Error | undefined;
   const listen = (error: Error): void => {
-    reported = error;
+    // Later ones are its consequences.
+    reported ??= error;
   };
   redis.on(redis.isCluster ? "node error" : "error", listen);
   redis.on("error", () => undefined);
@@ -81,6 +89,9 @@ function unreachable(address: RedisAddress, cause: Error): Failure {
   const [errorCode] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
   const isRefused = (cause as NodeJS.ErrnoException).code === "ECONNREFUSED";
   const what = isRefused ? "refuses the connection. Nothing listens there" : errorCode === undefined ? "does not answer" : "refuses";
-  const why = errorCode === "NOAUTH" ? "it needs a password. Write redis://:password@host or redis://user:password@host" : cause.message;
+  let why = cause.message;
+  if (errorCode === "NOAUTH") why = "it needs a password. Write redis://:password@host or redis://user:password@host";
+  if (/SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test((cause as NodeJS.ErrnoException).code ?? ""))
+    why += ". If you trust its authority, name the file in NODE_EXTRA_CA_CERTS";
   return new Failure("unreachable", `Redis at ${place(address)} ${what}: ${why}`, { cause });
 }

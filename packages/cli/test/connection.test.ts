@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { withRedis } from "../src/redis.js";
@@ -79,6 +80,22 @@ describe("an unusable Redis", () => {
     const connecting = withRedis({ redis: `redis://127.0.0.1:${port}`, rulesKey: "floodgate:rules" }, async () => "connected", 50);
     await expect(connecting).rejects.toThrow(`Redis at 127.0.0.1:${port} does not answer: no answer within 0.05 s`);
     silent.close();
+  });
+
+  it("is told its name in TLS, so that a proxy can find it", async () => {
+    const names: string[] = [];
+    const SNICallback = (name: string, done: (error: Error) => void): void => {
+      names.push(name);
+      done(new Error("no certificate"));
+    };
+    const proxy = createTlsServer({ SNICallback })
+      .on("tlsClientError", () => undefined)
+      .listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    expect((await floodgate(["pull", "--redis", `rediss://localhost:${port}`])).code).toBe(2);
+    expect(names).toEqual(["localhost"]);
+    proxy.close();
   });
 
   it.each([

@@ -6,18 +6,15 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** Makes a certificate that signs itself, for `localhost` and 127.0.0.1. */
-export async function makeCertificate(name = "localhost"): Promise<Certificate> {
+/** Makes a certificate that signs itself, for `localhost` and addresses. */
+export async function makeCertificate(name = "localhost", addresses: readonly string[] = ["127.0.0.1"]): Promise<Certificate> {
   const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
     keyType: "ec",
     extensions: [
       { name: "basicConstraints", cA: true },
       {
         name: "subjectAltName",
-        altNames: [
-          { type: 2, value: "localhost" },
-          { type: 7, ip: "127.0.0.1" },
-        ],
+        altNames: [{ type: 2, value: "localhost" }, ...addresses.map((ip) => ({ type: 7 as const, ip }))],
       },
     ],
   });

@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 /** The parts of a Redis URL. */
 export interface RedisAddress {
   readonly host: string;
@@ -6,6 +8,8 @@ export interface RedisAddress {
   readonly password: string;
   readonly db: number;
   readonly tls: boolean;
+  /** The name by which a TLS server chooses its certificate; empty if the host is an IP address. */
+  readonly serverName: string;
 }
 
 /**
@@ -16,13 +20,15 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
     if (!/^rediss?:$/.test(protocol) || hostname === "" || !/^(\/\d{0,4})?$/.test(pathname + search + hash)) return undefined;
+    const host = hostname.replace(/^\[|\]$/g, "");
     return {
-      host: hostname.replace(/^\[|\]$/g, ""),
+      host,
       port: Number(port || 6379),
       username: decodeURIComponent(username),
       password: decodeURIComponent(password),
       db: Number(pathname.slice(1)),
       tls: protocol === "rediss:",
+      serverName: isIP(host) === 0 ? host : "",
     };
   } catch {
     // It is not a URL, or has an invalid percent-encoding.

@@ -35,6 +35,7 @@ export {
   type WebServerOptions,
 } from "./web-servers.js";
 export type { ServerPlace } from "./private-server.js";
+export { sparePort } from "./port.js";
 
 // A browser
 export { chromiumOptions } from "./chromium.js";

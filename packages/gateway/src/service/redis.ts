@@ -9,7 +9,7 @@ import type { Settings } from "../config/settings.js";
 export function connectRedis(settings: Settings, password: string | undefined, log: Logger): Redis | Cluster | undefined {
   if (settings.redis === undefined) return undefined;
   const address = parseRedisUrl(settings.redis) as RedisAddress;
-  const { host, port, username, db, tls } = address;
+  const { host, port, username, db, tls, serverName } = address;
   const options = {
     maxRetriesPerRequest: 0,
     // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
@@ -17,13 +17,19 @@ export function connectRedis(settings: Settings, password: string | undefined, l
     connectTimeout: 5000,
     ...(username !== "" && { username }),
     ...((password ?? address.password) !== "" && { password: password ?? address.password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls: settings.cluster ? {} : { servername: serverName } }),
   } satisfies RedisOptions;
   // A decision that waits in a queue would end after its deadline.
   const enableOfflineQueue = false;
   const again = (attempt: number): number => Math.min(attempt * 100, 2000);
   const redis: Redis | Cluster = settings.cluster
-    ? new Cluster([{ host, port }], { redisOptions: options, enableOfflineQueue, clusterRetryStrategy: again })
+    ? new Cluster([{ host, port }], {
+        redisOptions: options,
+        enableOfflineQueue,
+        clusterRetryStrategy: again,
+        // A certificate is for the name of a node, not for its address.
+        ...(tls && { dnsLookup: (name, use) => use(null, name) }),
+      })
     : new Redis({ ...options, enableOfflineQueue, host, port, db, retryStrategy: again });
   const place = `${host}:${port}`;
   let failing: string | undefined;
