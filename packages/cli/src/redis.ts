@@ -9,23 +9,24 @@ import type { RedisOptions } from "./options.js";
  */
 export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | Cluster) => Promise<T>, connectMs = 3000): Promise<T> {
   const address = addressOf(options.redis);
-  const redis =
-    options.cluster === true
-      ? clusterOf(address)
-      : new Redis({
-          ...connection,
-          ...address,
-          tls: address.tls ? { servername: address.serverName } : undefined,
-          retryStrategy: () => null,
-        });
+  const server = new Redis({
+    ...connection,
+    ...address,
+    tls: address.tls ? { servername: address.serverName } : undefined,
+    retryStrategy: () => null,
+  });
+  const redis = options.cluster === true ? clusterOf(address) : server;
   try {
-    await connected(redis, address, connectMs);
+    // A Cluster's client does not say why it cannot connect.
+    await connected(server, address, connectMs);
+    if (redis !== server) await connected(redis, address, connectMs);
     return await use(redis);
   } catch (error) {
     if (!/\bMOVED \d/.test((error as Error).message)) throw error;
     throw new Failure("unreachable", `Redis at ${place(address)} is a node of a Cluster. Add --cluster.`, { cause: error });
   } finally {
     redis.disconnect();
+    server.disconnect();
   }
 }
 

@@ -65,8 +65,11 @@ describe("an unusable Redis", () => {
     expect({ code, err }).toMatchObject({ code: 64, err: expect.stringContaining("the address of Redis is missing") });
   });
 
-  it("that refuses connections exits with 2", async () => {
-    const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
+  it.each([
+    ["as one server", []],
+    ["as a Cluster", ["--cluster"]],
+  ])("that refuses connections exits with 2: %s", async (_, more) => {
+    const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1", ...more]);
     expect({ code, err }).toEqual({
       code: 2,
       err: "floodgate: Redis at 127.0.0.1:1 refuses the connection. Nothing listens there: connect ECONNREFUSED 127.0.0.1:1\n",

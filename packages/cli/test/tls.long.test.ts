@@ -46,11 +46,18 @@ describe("a Redis with TLS, whose certificate is for a name", () => {
     60_000,
   );
 
-  it("is refused if nobody has said that it can be trusted", async () => {
-    const { code, err } = await floodgateProcess(["pull", "--redis", url]);
-    expect(code).toBe(2);
-    expect(err).toContain("self-signed certificate. If you trust its authority, name the file in NODE_EXTRA_CA_CERTS");
-  }, 60_000);
+  it.each([
+    ["as one server", []],
+    ["as a Cluster", ["--cluster"]],
+  ])(
+    "is refused %s if nobody has said that it can be trusted",
+    async (_, more) => {
+      const { code, err } = await floodgateProcess(["pull", "--redis", url, ...more]);
+      expect(code).toBe(2);
+      expect(err).toContain("self-signed certificate. If you trust its authority, name the file in NODE_EXTRA_CA_CERTS");
+    },
+    60_000,
+  );
 
   it("is refused by its address", async () => {
     const { code, err } = await floodgateProcess(["pull", "--redis", url.replace("localhost", "127.0.0.1")], { env });
