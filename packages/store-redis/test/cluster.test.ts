@@ -3,7 +3,8 @@ import { createLimiter, type Decision, fixedWindow, type Store } from "@floodgat
 import { type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Cluster, type ClusterOptions } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
@@ -225,6 +226,24 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     const checks = limits.map((limit): Check => ({ limit, key, cost: 1 }));
     expect(await store.consumeAll(checks, timeoutMs)).toMatchObject([{ remaining: 5 }, { remaining: 5 }, { remaining: 7 }]);
   });
+});
+
+it.each<[string, ClusterOptions]>([
+  ["the Cluster", { keyPrefix: "app:" }],
+  ["its nodes", { redisOptions: { keyPrefix: "app:" } }],
+])("requests under several limits have the prefix of %s", async (_, options) => {
+  const client = new Cluster(
+    cluster.nodes.map(({ host, port }) => ({ host, port })),
+    options,
+  );
+  onTestFinished(() => client.disconnect());
+  const checks = [limitOf(1), limitOf(2)].map((limit): Check => ({ limit, key: "prefixed", cost: 1 }));
+  const ask = async () => (await redisStore(client).consumeAll(checks, timeoutMs)).map(({ allowed }) => allowed);
+  expect(await ask()).toEqual([true, true]);
+  expect(await ask()).toEqual([false, true]);
+  const names = (await Promise.all(cluster.nodes.slice(0, 3).map((node) => node.command("KEYS", "*{prefixed}*")))).flat().map(String);
+  expect(names.every((name) => name.startsWith("app:floodgate:"))).toBe(true);
+  for (const { limit } of checks) expect(names.filter((name) => name.includes(`:${limit.name}:`))).toHaveLength(1);
 });
 
 /** The library matters little to a failover, which takes seconds. */
