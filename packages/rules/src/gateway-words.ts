@@ -1,4 +1,4 @@
-/** Advice for words of gateways in a rules file: nginx, Kong, Traefik, Envoy, Caddy, APISIX, Cloudflare. Core knows those of libraries. */
+/** Advice for words of gateways in a rules file: nginx, HAProxy, Kong, Traefik, Envoy, Caddy, APISIX, Cloudflare. Core knows those of libraries. */
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -15,6 +15,8 @@ interface Rate {
 const sentences: Given = {
   zone: "Leave it out: the `name` of a rule names its counts",
   nodelay: "Leave it out: only the algorithm leaky-bucket delays requests",
+  denystatus: "Leave it out: a rejection is a 429",
+  tracksc0: "Write key: ip",
   limitby: "Write key: ip",
   sourcecriterion: "Write key: ip",
   characteristics: "Write key: ip",
@@ -22,7 +24,7 @@ const sentences: Given = {
 
 /** Words that stand for one of our options, with a number or a time. */
 const aliases: readonly (readonly [words: string, options: string])[] = [
-  ["rate events requests count average requestsperunit requestsperperiod", "limit capacity"],
+  ["rate events requests count average requestsperunit requestsperperiod schttpreqrate(0)", "limit capacity"],
   ["maxtokens", "capacity limit"],
   ["tokensperfill", "refill leak limit"],
 ];
@@ -87,7 +89,8 @@ function aliasAdvice(word: string, value: unknown, known: readonly string[]): st
   const [, options = ""] = aliases.find(([words]) => words.split(" ").includes(word)) ?? [];
   const option = options.split(" ").find((name) => known.includes(name));
   if (option !== undefined) return `Write ${option}: ${number ?? 100}`;
-  const time = times.split(" ").includes(word) ? timeOf(value) : undefined;
+  const stored = word === "sticktable" ? /http_req_rate\((\w+)\)/.exec(`${value}`)?.[1] : undefined;
+  const time = times.split(" ").includes(word) ? timeOf(value) : timeOf(stored);
   const ours = timeOptions.find((name) => known.includes(name));
   return time === undefined || ours === undefined ? undefined : `Write ${ours}: "${time}"`;
 }
@@ -115,6 +118,8 @@ function rateIn(word: string, own: Given): Rate | undefined {
     const [, count, time] = /^\s*(\d{1,12})\s*(?:r|reqs?|requests?)?\s*(?:\/|per)\s*([\da-z ]+)$/i.exec(`${value}`) ?? [];
     return rateFrom(numberOf(count), time, [word]);
   }
+  const [, period] = /^httpreqrate\((\w+)\)$/.exec(word) ?? [];
+  if (period !== undefined) return rateFrom(numberOf(value), period, [word]);
   if (word === "rps" || word === "rpm") return rateFrom(numberOf(value), word.slice(2), [word]);
   if (/^(?:second|minute|hour|day|month|year)$/.test(word)) return rateFrom(numberOf(value), word, [word]);
   if (word === "average") return rateFrom(numberOf(value), own["period"] ?? "1s", [word, "period"]);
