@@ -51,7 +51,7 @@ type Row = readonly [of: string, words: string];
 /** Options of other libraries and of frameworks, by ours that stand for them: the first that the place has. */
 const foreign: readonly Row[] = [
   ["limit capacity after cost policy", "points limit capacity bucketSize maxTokens"],
-  ["maxKeys limit capacity after cost policy", "max"],
+  ["maxKeys limit capacity after policy", "max"],
   ["refill limit", "tokensPerInterval refillRate"],
   ["refill leak", "refill leak"],
   ["capacity", "burst"],
@@ -63,7 +63,7 @@ const foreign: readonly Row[] = [
   ["for ban", "for blockDuration exponentialBackoff"],
   ["prefix name", "keyPrefix prefix namespace identifier groupId"],
   ["key", "keyGenerator id getTracker generateKey"],
-  ["refill leak cost", "rate"],
+  ["refill leak limit cost policy", "rate"],
   ["exempt", "whiteList allowList"],
   ["skip", "skipIf ignoreUserAgents"],
   ["store", "redis storeClient db driver client binding storage cache"],

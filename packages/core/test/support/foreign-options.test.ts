@@ -72,7 +72,6 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ ephemeralCache: new Map() }, "redisStore has such a cache"],
     [{ analytics: true }, "Write onEvent: "],
     [{ dynamicLimits: true }, "Write rules: ["],
-    [{ rate: 3 }, "Write cost: 3."],
   ],
   "koa-ratelimit": [
     [{ driver: "memory", db: new Map() }, "no options `driver` and `db`. Write store: "],
@@ -146,6 +145,11 @@ describe("an option of another library", () => {
     const rule = ["name", "match", "limit", "window", "policy"];
     for (const word of ["path", "method"])
       expect(foreignAdvice(word, { [word]: "/x" }, rule)).toBe('Write match: { method: "POST", path: "/posts" }.');
+  });
+
+  it("is a limit in `rateLimit`, and a cost where only a cost can be given", () => {
+    expect(refusedByRateLimit({ rate: "10r/s" })).toBe("rateLimit has no option `rate`. Write limit: 100.");
+    expect(foreignAdvice("rate", { rate: 3 }, ["cost"])).toBe("Write cost: 3.");
   });
 
   it("is answered in a ban by the ban's own options", () => {
