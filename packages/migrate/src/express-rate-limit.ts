@@ -10,24 +10,26 @@ import {
   rewriteSkip,
   withoutDefault,
 } from "./middleware.js";
-import { argument, bare, type CallNode, constantOf, isFunction, parameterName, propertyName, walk } from "./nodes.js";
+import { argument, bare, type CallNode, constantOf, isFunction, isMember, parameterName, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options, valueIn } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Source } from "./source.js";
 
 export const rules: MiddlewareRules = {
-  modules: ["express-rate-limit", "rate-limit-redis"],
+  modules: ["express-rate-limit", "rate-limit-redis", "express-slow-down"],
   ours: "@floodgate/express",
-  builders: ["default", "rateLimit"],
+  builders: { "express-rate-limit": ["default", "rateLimit"], "express-slow-down": ["default", "slowDown"] },
   types: { RateLimitRequestHandler: "RateLimitMiddleware" },
   rewrite,
   rewriteReaders,
 };
 
+const delays = 'Only old versions delay requests. Remove it, or see "Slow down" of the page.';
+
 const whatTo: Readonly<Record<string, string>> = {
   onLimitReached: 'Write `onEvent: (event) => ...`, and look for event.type === "limited".',
-  delayAfter: "Floodgate delays no request. Remove it.",
-  delayMs: "Floodgate delays no request. Remove it.",
+  delayAfter: delays,
+  delayMs: delays,
   logger: "Write `onEvent: (event) => ...`, which gets decisions, warnings and store errors.",
   retryAfter: "`Retry-After` is always the shortest wait after which the request passes. Remove it.",
 };
@@ -37,6 +39,10 @@ const otherAddress =
 
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
+  if (call.builder && source.exported(call.builder.node, rewriting.imports)?.module === "express-slow-down") {
+    source.handle(call.node, 'This works beside Floodgate, and may stay. "Slow down" of the page does the same without it.');
+    return;
+  }
   if (call.given === undefined) {
     source.edits.appendLeft(end(call.node) - 1, '{ limit: 5, window: "1m", headers: "legacy" }');
     return;
@@ -193,11 +199,11 @@ function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
 function rewriteReaders({ source, rewritten }: Rewriting): void {
   const names = new Set(rewritten.map(decisionOf));
   walk(source.program, (node, parent) => {
-    if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
+    if (!isMember(node)) return;
     const object = bare(node.object);
     if (!names.has(propertyName(node)) || object.type !== "Identifier" || !/^_?(req|request)$/.test(object.name)) return;
     const around = parent && bare(parent) === node ? [...source.around(parent)][0] : parent;
-    const reader = around?.type === "MemberExpression" || around?.type === "OptionalMemberExpression" ? around : undefined;
+    const reader = isMember(around) ? around : undefined;
     const member = reader && propertyName(reader);
     const at = source.text(node);
     if (member === "current" && reader !== undefined) source.replace(reader.property, "used");

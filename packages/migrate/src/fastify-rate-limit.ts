@@ -38,6 +38,8 @@ function find(source: Source, imports: readonly Import[]): Call[] {
     if (node.type === "CallExpression" && propertyName(node.callee) === "register") {
       const plugin = argument(node, 0);
       if (plugin === undefined || source.exported(plugin, imports) === undefined) return;
+      // A promise is awaited in place, where the code may wait.
+      if (plugin.type === "ImportExpression" && parent?.type !== "AwaitExpression") return;
       found.push({ node, parent, given: argument(node, 1), builder: { node: plugin, from: start(plugin) } });
     } else if (node.type === "ObjectProperty" && nameOf(node) === "rateLimit") {
       const given = bare(node.value);
@@ -67,6 +69,10 @@ function isConfig(source: Source, object: Node | undefined): boolean {
 function rewrite(rewriting: Rewriting, call: Call): void {
   const { source } = rewriting;
   const { builder, given } = call;
+  if (builder !== undefined && given === undefined) {
+    source.edits.appendRight(end(builder.node), '({ limit: 1000, window: "1m", headers: "legacy" })');
+    return;
+  }
   const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   const global = options.take("global");

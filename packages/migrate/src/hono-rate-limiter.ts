@@ -7,7 +7,7 @@ import type { Call } from "./source.js";
 export const rules: MiddlewareRules = {
   modules: ["hono-rate-limiter"],
   ours: "@floodgate/hono",
-  builders: ["rateLimiter"],
+  builders: { "hono-rate-limiter": ["rateLimiter"] },
   rewrite,
   rewriteReaders,
 };

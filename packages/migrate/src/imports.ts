@@ -5,21 +5,19 @@ import { type Binding, end, type Import, isInside, start } from "./source.js";
 
 /** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
 export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): void {
-  const { source, imports, calls, rewritten } = rewriting;
-  const isAll = rewritten.length === calls.length;
-  // The library's function stays imported beside ours, if a call of it stays.
-  const isTaken =
-    source.declares("rateLimit", imports) ||
-    (!isAll && imports.some(({ bindings }) => bindings.some(({ local }) => local === "rateLimit")));
-  const name = isTaken ? "floodgateRateLimit" : "rateLimit";
+  const { source, imports, rewritten } = rewriting;
+  const builders = rewritten.flatMap(({ builder }) => builder ?? []);
+  for (const { node } of builders) rewriting.done(node);
   const ours = new Set<string>();
-  for (const { builder } of rewritten) {
-    if (builder === undefined) continue;
-    rewriting.done(builder.node);
-    source.edits.overwrite(builder.from, end(builder.node), name);
-    ours.add(isTaken ? `rateLimit as ${name}` : name);
-  }
   const kept = imports.map((statement) => statement.bindings.filter((binding) => isKept(rewriting, rules, statement, binding, ours)));
+  // The library's function stays imported beside ours, if a call of it stays.
+  const isTaken = source.declares("rateLimit", imports) || kept.flat().some(({ local }) => local === "rateLimit");
+  const name = isTaken ? "floodgateRateLimit" : "rateLimit";
+  for (const { node, from } of builders) {
+    const load = source.loadCode(node, rules.ours);
+    source.edits.overwrite(from, end(node), load === undefined ? name : `${load}.rateLimit`);
+    if (load === undefined) ours.add(isTaken ? `rateLimit as ${name}` : name);
+  }
   for (const name of rewriting.needed.get(rules.ours) ?? []) ours.add(name);
   for (const [i, statement] of imports.entries()) {
     const lines: string[] = [];

@@ -1,5 +1,5 @@
 import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { isFunction, propertyName, walk } from "./nodes.js";
+import { isFunction, isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call, Source } from "./source.js";
@@ -7,7 +7,7 @@ import type { Call, Source } from "./source.js";
 export const rules: MiddlewareRules = {
   modules: ["koa-ratelimit"],
   ours: "@floodgate/koa",
-  builders: ["default"],
+  builders: { "koa-ratelimit": ["default"] },
   rewrite,
   rewriteReaders,
 };
@@ -110,7 +110,7 @@ function rewriteHeaders({ source }: Rewriting, options: Options): void {
 /** What later middleware reads of a rejection: `ctx.state.rateLimit.after`. */
 function rewriteReaders({ source }: Rewriting): void {
   walk(source.program, (node) => {
-    if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
+    if (!isMember(node)) return;
     if (isFunction(node.object) || propertyName(node.object) !== "rateLimit") return;
     const member = propertyName(node);
     const holder = source.text(node.object);

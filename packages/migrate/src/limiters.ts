@@ -1,5 +1,5 @@
 import type { Node, ObjectProperty } from "@babel/types";
-import { argument, bare, type CallNode, constantOf, entryOf, nameOfHolder, propertyName, walk } from "./nodes.js";
+import { argument, bare, type CallNode, constantOf, entryOf, isMember, nameOfHolder, propertyName, walk } from "./nodes.js";
 import { nameOf } from "./options.js";
 import { end, type Source, start } from "./source.js";
 import { durationCode } from "./write.js";
@@ -43,6 +43,9 @@ export const rateLimiterFlexible: LimiterRules = {
     consume: "`consume` rejects its promise at the limit. Write const { allowed, retryAfterMs } = await limiter.consume(key, { cost }).",
     penalty: "`penalty`: write limiter.settle(key, decision, cost), which charges a request more.",
     reward: "`reward`: write limiter.refund(key, decision), which gives a request back.",
+    msBeforeNext: "`msBeforeNext`: write `retryAfterMs` of the decision, or `resetAfterMs`.",
+    remainingPoints: "`remainingPoints`: write `remaining` of the decision.",
+    consumedPoints: "`consumedPoints`: write `used` of the decision.",
   },
   commonMethods: {
     get: "`get`: write limiter.peek(key), a decision with `allowed`, `used` and `remaining`, never null.",
@@ -78,6 +81,7 @@ export const upstashRatelimit: LimiterRules = {
 /** Reports what a file makes of a library's limiters, and how it uses them. @returns the calls; undefined if it does not import the library. */
 export function reportLimiters(source: Source, library: string, rules: LimiterRules): Node[] | undefined {
   const imports = source.imports([library]);
+  source.handleLoads(imports, []);
   if (imports.length === 0 && source.byHand.length === 0) return undefined;
   const found: Node[] = [];
   const report = (node: Node, message: string): void => {
@@ -98,7 +102,7 @@ export function reportLimiters(source: Source, library: string, rules: LimiterRu
     }
   });
   walk(source.program, (node, parent) => {
-    if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
+    if (!isMember(node)) return;
     const method = propertyName(node) ?? "";
     const own = entryOf(rules.methods, method);
     // Queries of databases have a `limit` too, which takes a number.

@@ -5,6 +5,7 @@ import {
   entryOf,
   type FunctionNode,
   isFunction,
+  isMember,
   parameterName,
   propertyName,
   references,
@@ -23,7 +24,10 @@ import { durationCode, msOfWords } from "./write.js";
 function windowCode(window: Option): string {
   const value = window.constant;
   const ms = typeof value === "string" ? msOfWords(value) : value;
-  if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
+  if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) {
+    if (ms < 1000) window.note(`This is ${ms} milliseconds, as before. If you meant seconds, write window: "${ms}s".`);
+    return durationCode(ms);
+  }
   if (value !== undefined || isFunction(window.value)) window.handle('Write a window with a whole number and a unit: window: "15m".');
   // @fastify/rate-limit reads texts with a unit too.
   return window.isTextOfEnvironment && nameOf(window.property) !== "timeWindow" ? `Number(${window.code})` : window.code;
@@ -202,6 +206,8 @@ function rewriteHandler(
   const kept = parameters.length;
   const { function: known } = handler;
   handler.rename("onLimited");
+  if (known !== undefined && !/status|redirect|writeHead|throw|\b[1-5]\d\d\b/i.test(source.text(known.body)))
+    handler.note("A `handler` that sets no status answers 200. `onLimited` answers 429, unless it sets another one.");
   const next = known && parameterName(known, kept);
   const usesNext = known !== undefined && next !== undefined && references(known.body, next).length > 0;
   const canInline = known === handler.value && !usesNext && values !== undefined;
@@ -223,7 +229,7 @@ function inlineOptions(source: Source, node: FunctionNode, index: number, values
   walk(node.body, (inner) => {
     const property = propertyName(inner);
     const value = property === undefined ? undefined : entryOf(values, property);
-    if (value === undefined || (inner.type !== "MemberExpression" && inner.type !== "OptionalMemberExpression")) return;
+    if (value === undefined || !isMember(inner)) return;
     if (inner.object.type !== "Identifier" || inner.object.name !== name) return;
     members.push([inner, value]);
     others--;
@@ -291,7 +297,7 @@ export function rewriteKeyFunction(
   const { source } = rewriting;
   if (key === undefined) return;
   const { value, code } = key;
-  if (/x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(code)) {
+  if (/x-forwarded-for|(real|client|connecting)-ip/i.test(code)) {
     key.note("Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
   }
   if (readsMore(source, key)) {
@@ -341,6 +347,25 @@ export function withoutDefault(node: Node): Node {
 
 /** Whether a node is `ip` of a variable. */
 export function isIpOf(node: Node, variable: string): boolean {
-  const isMember = node.type === "MemberExpression" || node.type === "OptionalMemberExpression";
-  return isMember && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === variable;
+  return isMember(node) && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === variable;
+}
+
+/** Settings with which each client chooses its own address, in Express, Koa and Fastify, and what to write. */
+const forgeable: readonly (readonly [setting: RegExp, what: string])[] = [
+  [/^[\w.]+\.(enable\(["']trust proxy["']\)|set\(["']trust proxy["'], ?true\))$/, 'app.set("trust proxy", 1)'],
+  [/^[\w.]+\.proxy = true$/, "app.maxIpsCount = 1"],
+  [/^trustProxy: ?true$/, "trustProxy: (address, hop) => hop < 1"],
+];
+
+/** Reports settings for a proxy that Floodgate refuses at the first request. */
+export function handleProxies(source: Source): void {
+  walk(source.program, (node) => {
+    if (end(node) - start(node) > 100) return;
+    const [, what] = forgeable.find(([setting]) => setting.test(source.text(node))) ?? [];
+    if (what === undefined || source.code.includes("maxIpsCount")) return;
+    source.handle(
+      node,
+      `With this, each client chooses its own address, so Floodgate answers with an error. Say how many proxies you have: ${what}.`,
+    );
+  });
 }

@@ -4,6 +4,7 @@ import { rules as honoRateLimiter } from "./hono-rate-limiter.js";
 import { rewriteImports } from "./imports.js";
 import { rules as koaRatelimit } from "./koa-ratelimit.js";
 import { type LimiterRules, rateLimiterFlexible, reportLimiters, upstashRatelimit } from "./limiters.js";
+import { handleProxies } from "./middleware.js";
 import { rules as nestjsThrottler } from "./nestjs-throttler.js";
 import { type MiddlewareRules, Rewriting } from "./rewriting.js";
 import { end, type Remark, Source, start } from "./source.js";
@@ -75,6 +76,7 @@ export function migrate(library: Library, file: string, code: string): Migration
   source.byHand.push(...[...left.values()].flat());
   if (rewriting.rewritten.length > 0) {
     rules.rewriteReaders(rewriting);
+    handleProxies(source);
     rewriteImports(rewriting, rules);
   }
   return {

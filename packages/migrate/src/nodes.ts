@@ -95,15 +95,21 @@ export function references(node: Node, name: string): Node[] {
 /** Whether an identifier is the key of an object or the name of a property. */
 export function isLabel(node: Node, parent: Node | undefined): boolean {
   if (parent === undefined) return false;
-  if (parent.type === "MemberExpression" || parent.type === "OptionalMemberExpression") return parent.property === node && !parent.computed;
+  if (isMember(parent)) return parent.property === node && !parent.computed;
   if (parent.type === "ObjectProperty") return parent.key === node && !parent.computed && !parent.shorthand;
   if (parent.type === "ObjectMethod" || parent.type === "ClassMethod") return parent.key === node && !parent.computed;
   return parent.type.startsWith("Import") || parent.type.startsWith("TSPropertySignature");
 }
 
+type Member = Extract<Node, { type: "MemberExpression" | "OptionalMemberExpression" }>;
+
+export function isMember(node: Node | undefined): node is Member {
+  return node?.type === "MemberExpression" || node?.type === "OptionalMemberExpression";
+}
+
 /** The name of a property that is read: `name` of `object.name`. */
 export function propertyName(node: Node): string | undefined {
-  if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return undefined;
+  if (!isMember(node)) return undefined;
   if (node.computed) return node.property.type === "StringLiteral" ? node.property.value : undefined;
   return node.property.type === "Identifier" ? node.property.name : undefined;
 }

@@ -10,8 +10,8 @@ export interface MiddlewareRules {
   readonly modules: readonly string[];
   /** The package of ours. */
   readonly ours: string;
-  /** Which exports of the first module build a limit, by a call. */
-  readonly builders?: readonly string[];
+  /** Which exports of a module build a limit, by a call. */
+  readonly builders?: Readonly<Record<string, readonly string[]>>;
   /** Finds the places, for a library whose limits are not made by calls alone. */
   find?(source: Source, imports: readonly Import[]): Call[];
   /** Whether a file is rewritten as a whole, or not at all. */
@@ -46,7 +46,8 @@ export class Rewriting {
     this.imports = source.imports(rules.modules);
     this.calls =
       rules.find?.(source, this.imports) ??
-      source.calls(this.imports, ({ module, exported }) => module === rules.modules[0] && rules.builders?.includes(exported) === true);
+      source.calls(this.imports, ({ module, exported }) => rules.builders?.[module]?.includes(exported) === true);
+    source.handleLoads(this.imports, this.calls);
     this.rewritten = this.calls.filter(({ node }) => !left.has(start(node)));
   }
 
@@ -73,7 +74,7 @@ export class Rewriting {
     if (isPerRequest && this.#rules.find === undefined)
       source.handle(
         node,
-        "This makes a limit for each request, whose counts begin anew each time. Make the limit once, outside of the function.",
+        "This makes a limit for each request, so counts in memory begin anew each time. Make the limit once, outside of the function.",
       );
     const callee = bare(builder.node);
     if (callee.type === "Identifier" && source.declares(callee.name, this.imports)) {
@@ -83,6 +84,9 @@ export class Rewriting {
 
   /** Notes that a name must be imported. */
   need(name: string, user: Node, { from = this.#rules.ours, isType = false }: { from?: string; isType?: boolean } = {}): void {
+    const [statement] = this.imports;
+    if (statement === undefined || start(statement.node) > start(user))
+      this.source.handle(user, `\`${name}\` of ${from} is needed here. Load the library in a statement of its own, at the top.`);
     if (this.source.declares(name, []))
       this.source.handle(user, `\`${name}\` of ${from} is needed here, but the file has a \`${name}\`. Rename it.`);
     const needed = this.needed.get(from) ?? new Set();

@@ -53,6 +53,7 @@ export class Source {
   readonly program: Node;
   /** What ends a line of the file. */
   readonly newline: "\n" | "\r\n";
+  #modules: readonly string[] = [];
   readonly #comments: ReadonlyMap<number, Comment>;
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
@@ -175,40 +176,57 @@ export class Source {
     this.edits.overwrite(start(node), end(node), text);
   }
 
-  /** The statements that import one of these modules. Whatever else loads or mocks one is left to do by hand. */
+  /** The statements that import one of these modules. */
   imports(modules: readonly string[]): Import[] {
     const found: Import[] = [];
-    const known = new Set<Node>();
-    const isModule = (node: Node | null | undefined): boolean => node?.type === "StringLiteral" && modules.includes(node.value);
     walk(this.program, (node) => {
-      if (node.type === "ImportDeclaration" && isModule(node.source)) {
+      if (node.type === "ImportDeclaration" && modules.includes(node.source.value)) {
         found.push({ node, bindings: importBindings(node), isRequire: false, module: node.source.value });
-      } else if ((node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && isModule(node.source)) {
-        this.handle(node, `This passes on exports of ${node.source?.value}. Export what Floodgate has instead.`);
       } else if (node.type === "VariableDeclaration") {
-        for (const { id, init } of node.declarations) {
-          const required = init && requiredModule(init);
-          if (!required || !modules.includes(required.module)) continue;
-          known.add(required.call);
-          const bindings = node.declarations.length === 1 ? requireBindings(id, required.property) : undefined;
-          if (bindings === undefined) this.handle(node, "Write const { rateLimit } = require(...) in a statement of its own.");
-          else found.push({ node, bindings, isRequire: true, module: required.module });
-        }
+        const [{ id, init }, ...others] = node.declarations as [(typeof node.declarations)[0]];
+        const loaded = init && loadedModule(init);
+        if (!loaded || loaded.isPromise || others.length > 0 || !modules.includes(loaded.module)) return;
+        const bindings = requireBindings(id, loaded.property);
+        if (bindings !== undefined) found.push({ node, bindings, isRequire: true, module: loaded.module });
       } else if (node.type === "TSImportEqualsDeclaration" && node.moduleReference.type === "TSExternalModuleReference") {
         const { value } = node.moduleReference.expression;
         const bindings = [{ local: node.id.name, exported: "*", isType: false }];
         if (modules.includes(value)) found.push({ node, bindings, isRequire: false, module: value });
+      }
+    });
+    this.#modules = modules;
+    // One statement imports what all calls need, so each must see it.
+    return found.length > 1 ? found.filter(({ node }) => this.parentOf(node) === this.program) : found;
+  }
+
+  /** Leaves to do by hand whatever else loads or mocks one of the modules. Calls load it where they stand. */
+  handleLoads(imports: readonly Import[], calls: readonly Call[]): void {
+    const known = new Set(calls.map(({ builder }) => builder && loadedModule(builder.node)?.node));
+    const isModule = (node: Node | null | undefined): boolean => node?.type === "StringLiteral" && this.#modules.includes(node.value);
+    walk(this.program, (node) => {
+      if (known.has(node)) return;
+      if ((node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && isModule(node.source)) {
+        this.handle(node, `This passes on exports of ${node.source?.value}. Export what Floodgate has instead.`);
       } else if (node.type === "ImportExpression" && isModule(node.source)) {
         this.handle(node, "Dynamic imports are not rewritten. Import Floodgate's package here.");
       } else if (node.type === "TSImportType" && isModule(node.argument)) {
         this.handle(node, "Types of an `import()` are not rewritten. Import Floodgate's types here.");
-      } else if (node.type === "CallExpression" && isModule(node.arguments[0]) && !known.has(node)) {
-        if (requiredModule(node) !== undefined)
-          this.handle(node, "This `require` is not rewritten. Write const { rateLimit } = require(...) first.");
-        else this.handle(node, "This call names the library. Name Floodgate's package here.");
+      } else if (node.type === "CallExpression" && isModule(node.arguments[0])) {
+        if (loadedModule(node) === undefined) this.handle(node, "This call names the library. Name Floodgate's package here.");
+        else if (!imports.some(({ node: statement }) => isInside(node, statement)))
+          this.handle(
+            node,
+            "This `require` is not rewritten. Write const { rateLimit } = require(...) in a statement of its own, at the top.",
+          );
       }
     });
-    return found;
+  }
+
+  /** Code that loads another module as an expression does: `require("x")`. Undefined if the expression loads none. */
+  loadCode(node: Node, module: string): string | undefined {
+    const loaded = loadedModule(node);
+    const code = loaded && this.text(loaded.node).replace(loaded.module, module);
+    return code !== undefined && loaded?.isPromise ? `(await ${code})` : code;
   }
 
   /** Reports imports whose functions are never called: types, or options of another file. */
@@ -231,6 +249,9 @@ export class Source {
   /** The package and the export that an expression refers to. */
   exported(node: Node, imports: readonly Import[]): Exported | undefined {
     const inner = bare(node);
+    const loaded = loadedModule(inner);
+    if (loaded !== undefined && this.#modules.includes(loaded.module))
+      return { module: loaded.module, exported: loaded.property ?? "default" };
     for (const { bindings, module } of imports) {
       for (const { local, exported } of bindings) {
         if (inner.type === "Identifier" && inner.name === local) return { module, exported: exported === "*" ? "default" : exported };
@@ -339,22 +360,27 @@ function importBindings(node: Extract<Node, { type: "ImportDeclaration" }>): Bin
   });
 }
 
-interface Required {
+/** A module that an expression loads. */
+interface Loaded {
   readonly module: string;
-  readonly call: Node;
+  /** The call of `require` or `import`. */
+  readonly node: Node;
+  readonly isPromise: boolean;
   readonly property?: string | undefined;
 }
 
-/** `require("x")`, or `require("x").property`. */
-function requiredModule(node: Node): Required | undefined {
+/** `require("x")`, `require("x").property`, `import("x")` or `(await import("x")).property`. */
+function loadedModule(node: Node): Loaded | undefined {
   const inner = bare(node);
+  if (inner.type === "AwaitExpression") return loadedModule(inner.argument);
   if (inner.type === "MemberExpression") {
-    const required = requiredModule(inner.object);
-    return required && { ...required, property: propertyName(inner) };
+    const loaded = loadedModule(inner.object);
+    return loaded && { ...loaded, property: propertyName(inner) };
   }
-  if (inner.type !== "CallExpression" || inner.callee.type !== "Identifier" || inner.callee.name !== "require") return undefined;
-  const [given] = inner.arguments;
-  return given?.type === "StringLiteral" ? { module: given.value, call: inner } : undefined;
+  const isPromise = inner.type === "ImportExpression";
+  const isRequire = inner.type === "CallExpression" && inner.callee.type === "Identifier" && inner.callee.name === "require";
+  const given = isPromise ? inner.source : isRequire ? inner.arguments[0] : undefined;
+  return given?.type === "StringLiteral" ? { module: given.value, node: inner, isPromise } : undefined;
 }
 
 function requireBindings(id: Node, property: string | undefined): Binding[] | undefined {

@@ -136,7 +136,7 @@ apiLimiter.limiter.reset("ann");
     ["constructor: 1", "`constructor`: Floodgate"],
     ["max: -1", "`limit` must be a number"],
     ["max: 2.5", "`limit` must be a number"],
-    ["max: 5, delayMs: 0", "`delayMs`: Floodgate del"],
+    ["max: 5, delayMs: 0", "`delayMs`: Only old vers"],
   ])("leaves { %s } to a person, and changes nothing", (options, message) => {
     const code = `${head}export const limit = rateLimit({ ${options} });\n`;
     const result = rewritten(code);
@@ -301,12 +301,65 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
 
   it.each([
     ['const { rateLimit } = await import("express-rate-limit");', "1 Dynamic imports are not "],
-    ['app.use(require("express-rate-limit").rateLimit({ max: 5 }));', "1 This `require` is not re"],
+    ['app.use(require("express-rate-limit").ipKeyGenerator);', "1 This `require` is not re"],
+    ['const app = make(), limit = require("express-rate-limit");', "1 This `require` is not re"],
     ['module.exports = require("express-rate-limit").default;', "1 This `require` is not re"],
     ['jest.mock("express-rate-limit", () => () => next);', "1 This call names the libr"],
     ['let options: import("express-rate-limit").Options;', "1 Types of an `import()` a"],
   ])("names what loads or mocks the library in another way: %s", (code, message) => {
     expect(todo(rewritten(code))).toEqual([message]);
+  });
+
+  it.each([
+    ["require('express-rate-limit')", "require('@floodgate/express').rateLimit"],
+    ['require("express-rate-limit").rateLimit', 'require("@floodgate/express").rateLimit'],
+    ['(await import("express-rate-limit")).default', '(await import("@floodgate/express")).rateLimit'],
+  ])("rewrites a limit where the library is loaded: %s", (theirs, ours) => {
+    const { code, byHand } = rewritten(`app.use(${theirs}({ max: 5, windowMs: 1000 }));\n`);
+    expect(byHand).toEqual([]);
+    expect(code).toBe(`app.use(${ours}({ limit: 5, window: "1s", headers: "legacy" }));\n`);
+  });
+
+  it("leaves a limit that needs an import where there is no statement for it", () => {
+    const code = 'app.use(require("express-rate-limit")({ max: (req) => req.max }));\n';
+    const result = rewritten(code);
+    expect(todo(result)).toEqual(["1 `slidingWindowCounter` o"]);
+    expect(result.code).toBe(code);
+  });
+
+  it("leaves the limits of functions that each load the library for themselves", () => {
+    const code = `function a() { const limit = require("express-rate-limit"); return limit({ max: 1 }); }
+function b() { const { rateLimit } = require("express-rate-limit"); return rateLimit({ max: 2 }); }
+`;
+    const result = rewritten(code);
+    expect(todo(result)).toEqual(["1 This `require` is not re", "2 This `require` is not re"]);
+    expect(result.code).toBe(code);
+  });
+
+  it("names the delays of express-slow-down, which may stay beside Floodgate", () => {
+    const slow = 'import slowDown from "express-slow-down";\nexport const slow = slowDown({ delayAfter: 5 });\n';
+    const result = rewritten(`${head}${slow}export const limit = rateLimit({ max: 5 });\n`);
+    expect(todo(result)).toEqual(["3 This works beside Floodg"]);
+    expect(result.code).toContain(`import { rateLimit } from "@floodgate/express";\n${slow}export const limit = rateLimit({ limit: 5,`);
+    expect(todo(rewritten(slow))).toEqual(["2 This works beside Floodg"]);
+  });
+
+  it.each([
+    ["a handler that sets no status", "handler: (req, res) => res.json({ error: 1 })", ["A `handler` that sets no"]],
+    ["a handler that sets a status", "handler: (req, res) => res.status(503).end()", []],
+    ["a window of milliseconds", "windowMs: 60", ["This is 60 milliseconds,"]],
+    ["a key of a header", 'keyGenerator: (req) => req.get("true-client-ip")', ["Anyone can send this hea"]],
+  ])("notes %s", (_, options, expected) => {
+    const { notes } = rewritten(`${head}rateLimit({ max: 5, ${options} });\n`);
+    expect(notes.map(({ message }) => message.slice(0, 24))).toEqual(expected);
+  });
+
+  it.each([
+    ['app.set("trust proxy", true);', 1],
+    ["app.enable('trust proxy');", 1],
+    ['app.set("trust proxy", 1);', 0],
+  ])("names a setting with which Floodgate fails: %s", (line, count) => {
+    expect(rewritten(`${head}${line}\nrateLimit({ max: 5 });\n`).byHand).toHaveLength(count);
   });
 
   it("rewrites a limit of `import = require`", () => {

@@ -126,6 +126,20 @@ module.exports = async function (app, opts, next) {
 `);
   });
 
+  it.each([
+    ["app.register(require('@fastify/rate-limit'), {", "app.register(require('@floodgate/fastify').rateLimit({"],
+    ["await app.register(import('@fastify/rate-limit'), {", "await app.register((await import('@floodgate/fastify')).rateLimit({"],
+  ])("rewrites the plugin where it is loaded: %s", (theirs, ours) => {
+    const { code, byHand } = migrated(`${theirs} max: 5, timeWindow: 1000 })\n`);
+    expect(byHand).toEqual([]);
+    expect(code).toBe(`${ours} limit: 5, window: "1s", headers: "legacy" }))\n`);
+  });
+
+  it("writes the defaults of a plugin without options", () => {
+    const { code } = migrated(`import plugin from "@fastify/rate-limit";\napp.register(plugin);\n`);
+    expect(code).toContain('app.register(rateLimit({ limit: 1000, window: "1m", headers: "legacy" }));');
+  });
+
   it("rewrites the options of a route in a file that does not import the library", () => {
     const { code } = migrated("export const route = { url: '/', config: { rateLimit: { max: 5, timeWindow: 1000 } } };\n");
     expect(code).toBe("export const route = { url: '/', config: { rateLimit: { limit: 5, window: \"1s\" } } };\n");
@@ -167,12 +181,14 @@ app.register(plugin, { max: async () => 5 });
 app.register(plugin, { errorResponseBuilder: () => ({}), hook: "onSend" });
 app.register(plugin, options);
 app.get("/", { preHandler: app.rateLimit() });
+app.register(import("@fastify/rate-limit"), {});
 `);
     expect(todo(result)).toEqual([
       "2 A limit of each request'",
       "3 `errorResponseBuilder`: ",
       '3 Write `hook: "onRequest"',
       "4 The options are not an o",
+      "6 Dynamic imports are not ",
     ]);
     expect(result.calls.map(({ after }) => after)).toEqual([undefined, undefined, undefined]);
   });
@@ -265,7 +281,7 @@ describe("migrate of limiters reports, and rewrites nothing", () => {
       `const { RateLimiterRedis: Limiter } = require('rate-limiter-flexible');
 exports.logins = new Limiter({ storeClient: redis, points: 5, duration: 15 * 60, blockDuration: 900 });
 const { logins: other } = exports;
-other.consume(ip).then(next).catch(reject);
+other.consume(ip).then(next).catch(({ msBeforeNext }) => reject(msBeforeNext), (res) => wait(res.msBeforeNext));
 exports.logins.delete(user);
 new Map().delete(user);
 const consume = other.consume.bind(other);
@@ -274,6 +290,7 @@ const consume = other.consume.bind(other);
         "2 Write createLimiter({ na",
         "2 `blockDuration`: after a",
         "4 `consume` rejects its pr",
+        "4 `msBeforeNext`: write `r",
         "5 `delete`: write limiter.",
         "7 `consume` rejects its pr",
       ],

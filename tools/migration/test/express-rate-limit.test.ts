@@ -26,7 +26,16 @@ pageTest(page, "express-rate-limit", [
     statuses: [200, 200, 503, 200, 200, 200, 200, 503, 404],
   },
   { heading: "Several processes", requests: times(5), statuses: [200, 200, 200, 429, 429], hidesReplies: true, redis: startRedis },
+  { heading: "Slow down", requests: times(2), statuses: [200, 200], hidesReplies: true, isByHand: true },
 ]);
+
+it.each(["before", "after"] as const)("Slow down: the code %s holds each request as long as the page says", async (side) => {
+  const { app } = await load<{ app: App }>(page.code("Slow down", side).text);
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  await exchange(app, times(6));
+  expect(timers.mock.calls.flatMap(([, ms]) => ms || [])).toEqual([20, 40, 50, 50]);
+  timers.mockRestore();
+});
 
 it("the table of windows is right", async () => {
   const apps = {
