@@ -6,12 +6,13 @@ import {
   rewriteAnswer,
   rewriteKeyFunction,
   rewriteLimit,
+  rewriteReads,
   rewriteRefunds,
   rewriteSkip,
   withoutDefault,
 } from "./middleware.js";
 import { argument, bare, type CallNode, constantOf, isFunction, isMember, parameterName, propertyName, walk } from "./nodes.js";
-import { nameOf, type Options, valueIn } from "./options.js";
+import { type Options, propertyOf, valueIn } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Source } from "./source.js";
 
@@ -24,12 +25,11 @@ export const rules: MiddlewareRules = {
   rewriteReaders,
 };
 
-const delays = 'Only old versions delay requests. Remove it, or see "Slow down" of the page.';
+const delays = 'Only old versions delay requests. Remove this, or see "Slow down" of the page.';
 
 const whatTo: Readonly<Record<string, string>> = {
   onLimitReached: 'Write `onEvent: (event) => ...`, and look for event.type === "limited".',
   delayAfter: delays,
-  delayMs: delays,
   logger: "Write `onEvent: (event) => ...`, which gets decisions, warnings and store errors.",
   retryAfter: "`Retry-After` is always the shortest wait after which the request passes. Remove it.",
 };
@@ -84,8 +84,9 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const storePrefix = rewriteStore(rewriting, options);
   rewriteName(rewriting, call, options, storePrefix);
   rewriteHeaders(options, false, true);
-  const validate = options.take("validate");
-  options.remove(validate);
+  const [validate, delay] = [options.take("validate"), options.take("delayMs")];
+  options.remove(validate, delay);
+  if (delay !== undefined && delay.constant !== 0) delay.handle(delays);
   validate?.note("`validate` is removed: options are always checked, when `rateLimit` is called.");
   rewriteMembers(rewriting, call);
   rewriting.finish(options, whatTo);
@@ -197,27 +198,15 @@ function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
 
 /** What handlers read of the request: `req.rateLimit.resetTime`. */
 function rewriteReaders({ source, rewritten }: Rewriting): void {
-  const names = new Set(rewritten.map(decisionOf));
-  walk(source.program, (node, parent) => {
-    if (!isMember(node)) return;
-    const object = bare(node.object);
-    if (!names.has(propertyName(node)) || object.type !== "Identifier" || !/^_?(req|request)$/.test(object.name)) return;
-    const around = parent && bare(parent) === node ? [...source.around(parent)][0] : parent;
-    const reader = isMember(around) ? around : undefined;
-    const member = reader && propertyName(reader);
-    const at = source.text(node);
-    if (member === "current" && reader !== undefined) source.replace(reader.property, "used");
-    else if (member === "resetTime") source.handle(node, `Write new Date(Date.now() + ${at}.resetAfterMs).`);
-    else if (member === "key") source.handle(node, "A decision has no `key`. Compute it again, or read it from the events of `onEvent`.");
-    else if (member !== "limit" && member !== "remaining" && member !== "used") {
-      source.handle(node, `${at} is a decision now: limit, used, remaining, retryAfterMs, resetAfterMs.`);
-    }
+  const names = new Set<string | undefined>(rewritten.map(decisionOf));
+  rewriteReads(source, (node) => {
+    const object = isMember(node) && names.has(propertyName(node)) ? bare(node.object) : undefined;
+    return object?.type === "Identifier" && /^_?(req|request)$/.test(object.name);
   });
 }
 
-function decisionOf({ given }: Call): string | undefined {
-  if (given?.type !== "ObjectExpression") return "rateLimit";
-  const property = given.properties.find((one) => one.type === "ObjectProperty" && nameOf(one) === "requestPropertyName");
-  const value = property?.type === "ObjectProperty" ? constantOf(property.value) : undefined;
+function decisionOf({ given }: Call): string {
+  const name = propertyOf(given, "requestPropertyName");
+  const value = name && constantOf(name);
   return typeof value === "string" ? value : "rateLimit";
 }

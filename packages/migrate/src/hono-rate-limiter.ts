@@ -1,11 +1,20 @@
+import type { Node } from "@babel/types";
 import { rewriteHeaders } from "./headers.js";
-import { type OtherAnswer, rewriteAnswer, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip } from "./middleware.js";
-import { propertyName, walk } from "./nodes.js";
+import {
+  type OtherAnswer,
+  rewriteAnswer,
+  rewriteKeyFunction,
+  rewriteLimit,
+  rewriteReads,
+  rewriteRefunds,
+  rewriteSkip,
+} from "./middleware.js";
+import { constantOf, propertyName, walk } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call } from "./source.js";
 
 export const rules: MiddlewareRules = {
-  modules: ["hono-rate-limiter"],
+  modules: ["hono-rate-limiter", "@hono-rate-limiter/redis", "@hono-rate-limiter/cloudflare"],
   ours: "@floodgate/hono",
   builders: { "hono-rate-limiter": ["rateLimiter"] },
   rewrite,
@@ -42,15 +51,10 @@ function onLimited({ message, text, status }: OtherAnswer): string | undefined {
 
 /** What handlers read: `c.get("rateLimit").resetTime`, `c.get("rateLimitStore")`. */
 function rewriteReaders({ source }: Rewriting): void {
-  walk(source.program, (node, parent) => {
-    if (node.type !== "CallExpression" || propertyName(node.callee) !== "get" || node.arguments[0]?.type !== "StringLiteral") return;
-    const { value } = node.arguments[0];
-    const member = parent && propertyName(parent);
-    if (value === "rateLimitStore") source.handle(node, "Write limit.limiter.reset(key), where `limit` is the middleware.");
-    else if (value === "rateLimit" && member === "resetTime") {
-      source.handle(node, `Write new Date(Date.now() + ${source.text(node)}.resetAfterMs).`);
-    } else if (value === "rateLimit" && member !== "limit" && member !== "remaining" && member !== "used") {
-      source.handle(node, "This is a decision now: limit, used, remaining, retryAfterMs, resetAfterMs.");
-    }
+  const isGet = (node: Node, name: string): boolean =>
+    node.type === "CallExpression" && propertyName(node.callee) === "get" && constantOf(node.arguments[0] ?? node) === name;
+  rewriteReads(source, (node) => isGet(node, "rateLimit"));
+  walk(source.program, (node) => {
+    if (isGet(node, "rateLimitStore")) source.handle(node, "Write limit.limiter.reset(key), where `limit` is the middleware.");
   });
 }

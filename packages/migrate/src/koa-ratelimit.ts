@@ -1,5 +1,5 @@
-import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { isFunction, isMember, propertyName, walk } from "./nodes.js";
+import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteSkip } from "./middleware.js";
+import { isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call, Source } from "./source.js";
@@ -107,16 +107,7 @@ function rewriteHeaders({ source }: Rewriting, options: Options): void {
   options.put(`headers: ${isOff ? "false" : '"legacy"'}`, disable, names);
 }
 
-/** What later middleware reads of a rejection: `ctx.state.rateLimit.after`. */
+/** What later middleware reads: `ctx.state.rateLimit`. */
 function rewriteReaders({ source }: Rewriting): void {
-  walk(source.program, (node) => {
-    if (!isMember(node)) return;
-    if (isFunction(node.object) || propertyName(node.object) !== "rateLimit") return;
-    const member = propertyName(node);
-    const holder = source.text(node.object);
-    if (member === "after") source.handle(node, `Write Math.ceil(${holder}.retryAfterMs / 1000).`);
-    else if (member === "id" || member === "message" || member === "headers") {
-      source.handle(node, `A decision has no \`${member}\`. It has \`limit\`, \`remaining\`, \`retryAfterMs\` and \`resetAfterMs\`.`);
-    }
-  });
+  rewriteReads(source, (node) => isMember(node) && propertyName(node) === "rateLimit" && propertyName(node.object) === "state");
 }

@@ -1,6 +1,6 @@
-import type { Node, ObjectProperty } from "@babel/types";
+import type { Node } from "@babel/types";
 import { argument, bare, type CallNode, constantOf, entryOf, isMember, nameOfHolder, propertyName, walk } from "./nodes.js";
-import { nameOf } from "./options.js";
+import { propertyOf } from "./options.js";
 import { end, type Source, start } from "./source.js";
 import { durationCode } from "./write.js";
 
@@ -96,9 +96,9 @@ export function reportLimiters(source: Source, library: string, rules: LimiterRu
     if (what === undefined) return;
     report(node, what);
     for (const name of [...source.around(node)].map(nameOfHolder)) if (name !== undefined) limiters.add(name);
-    for (const property of propertiesOf(node)) {
-      const hint = entryOf(rules.options, nameOf(property) ?? "");
-      if (hint !== undefined) source.handle(property, hint);
+    for (const [name, hint] of Object.entries(rules.options)) {
+      const option = propertyOf(argument(node, 0), name);
+      if (option !== undefined) source.handle(option, hint);
     }
   });
   walk(source.program, (node, parent) => {
@@ -121,15 +121,9 @@ export function reportLimiters(source: Source, library: string, rules: LimiterRu
   return found.sort((a, b) => start(a) - start(b) || end(b) - end(a));
 }
 
-function propertiesOf(made: CallNode): ObjectProperty[] {
-  const given = argument(made, 0);
-  return given?.type === "ObjectExpression" ? given.properties.filter((property) => property.type === "ObjectProperty") : [];
-}
-
 /** `points` and `duration` in seconds as a policy, as far as the call says them. */
 function fixedWindow(made: CallNode, source: Source): string {
-  const optionOf = (name: string) => propertiesOf(made).find((property) => nameOf(property) === name)?.value;
-  const [points, duration] = [optionOf("points"), optionOf("duration")];
+  const [points, duration] = ["points", "duration"].map((name) => propertyOf(argument(made, 0), name));
   const seconds = duration && constantOf(duration);
   const isWhole = typeof seconds === "number" && Number.isInteger(seconds) && seconds > 0;
   return `fixedWindow({ limit${points === undefined ? "" : `: ${source.text(points)}`}, window${isWhole ? `: ${durationCode(seconds * 1000)}` : ""} })`;

@@ -350,6 +350,29 @@ export function isIpOf(node: Node, variable: string): boolean {
   return isMember(node) && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === variable;
 }
 
+/** What decisions of other libraries have, and what to write. */
+const reads: Readonly<Record<string, (decision: string) => string>> = {
+  resetTime: (decision) => `Write new Date(Date.now() + ${decision}.resetAfterMs).`,
+  after: (decision) => `Write Math.ceil(${decision}.retryAfterMs / 1000).`,
+  key: () => "A decision has no `key`. Compute it again, or read it from the events of `onEvent`.",
+};
+
+/** Rewrites what the file reads of decisions: `req.rateLimit.resetTime`. */
+export function rewriteReads(source: Source, isDecision: (node: Node) => boolean): void {
+  walk(source.program, (node, parent) => {
+    if (!isDecision(node)) return;
+    const reader = parent && bare(parent) === node ? source.parentOf(parent) : parent;
+    const member = (reader && propertyName(reader)) ?? "";
+    const decision = source.text(node);
+    if (isMember(reader) && member === "current") source.replace(reader.property, "used");
+    else if (!["limit", "remaining", "used"].includes(member))
+      source.handle(
+        node,
+        entryOf(reads, member)?.(decision) ?? `${decision} is a decision now: limit, used, remaining, retryAfterMs, resetAfterMs.`,
+      );
+  });
+}
+
 /** Settings with which each client chooses its own address, in Express, Koa and Fastify, and what to write. */
 const forgeable: readonly (readonly [setting: RegExp, what: string])[] = [
   [/^[\w.]+\.(enable\(["']trust proxy["']\)|set\(["']trust proxy["'], ?true\))$/, 'app.set("trust proxy", 1)'],

@@ -1,7 +1,7 @@
 import type { Node } from "@babel/types";
 import { rewriteLimit } from "./middleware.js";
 import { argument, bare, entryOf, isFunction, propertyName } from "./nodes.js";
-import { nameOf, type Options, valueIn } from "./options.js";
+import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Import, isInside, type Source, start } from "./source.js";
 
@@ -126,9 +126,7 @@ function rewriteModule(rewriting: Rewriting, module: Call, method: string | unde
 
 /** What `useFactory` returns, if it only returns. */
 function factoryResult(given: Node | undefined): Node | undefined {
-  const properties = given?.type === "ObjectExpression" ? given.properties : [];
-  const factory = properties.find((property) => property.type !== "SpreadElement" && nameOf(property) === "useFactory");
-  const value = factory === undefined || factory.type === "SpreadElement" ? undefined : valueIn(factory);
+  const value = propertyOf(given, "useFactory");
   if (value === undefined || !isFunction(value)) return undefined;
   if (value.body.type !== "BlockStatement") return value.body;
   const [last, ...others] = value.body.body;
@@ -164,8 +162,7 @@ function unwrapped(rewriting: Rewriting, call: Call, inner: Node): Options | und
   const { source } = rewriting;
   const options = rewriting.optionsOf({ ...call, given: inner });
   if (options === undefined || call.given === undefined) return undefined;
-  source.edits.remove(start(call.given), start(inner));
-  source.edits.remove(end(inner), end(call.given));
+  source.unwrap(call.given, inner);
   const [limit, window] = [options.take("limit"), options.take("ttl")];
   if (limit?.function !== undefined || window?.function !== undefined)
     source.handle(inner, "Functions are `plan` and `plans`, or `policy: (context) => slidingWindowCounter({ limit, window })`.");

@@ -174,6 +174,12 @@ export function nameOf(property: Property): string | undefined {
   return property.key.type === "StringLiteral" ? property.key.value : undefined;
 }
 
+/** The value of a property of an object literal. */
+export function propertyOf(object: Node | undefined, name: string): Node | undefined {
+  const properties = object?.type === "ObjectExpression" ? object.properties : [];
+  return properties.flatMap((property) => (property.type !== "SpreadElement" && nameOf(property) === name ? valueIn(property) : []))[0];
+}
+
 /** The value of a property; a method is its own value. */
 export function valueIn(property: Property): Node {
   return property.type === "ObjectMethod" ? property : bare(property.value);

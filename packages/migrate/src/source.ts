@@ -55,6 +55,8 @@ export class Source {
   readonly newline: "\n" | "\r\n";
   #modules: readonly string[] = [];
   readonly #comments: ReadonlyMap<number, Comment>;
+  /** How far lines are moved to the left, by their start. */
+  readonly #outdents = new Map<number, number>();
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
   /** The values of constants that are not exported and have no type of their own, and functions. */
@@ -126,7 +128,27 @@ export class Source {
 
   /** The spaces and tabs that a line begins with. */
   indentAt(position: number): string {
-    return /^[ \t]*/.exec(this.code.slice(this.lineStart(position)))?.[0] ?? "";
+    const line = this.lineStart(position);
+    return (/^[ \t]*/.exec(this.code.slice(line))?.[0] ?? "").slice(this.#outdents.get(line) ?? 0);
+  }
+
+  /** Leaves a part in place of a node around it, with the comments between them, and with the indent of the node. */
+  unwrap(node: Node, part: Node): void {
+    const comments = (from: number, to: number): string =>
+      [...this.#comments.values()]
+        .filter((comment) => from <= (comment.start as number) && (comment.end as number) <= to)
+        .map((comment) => ` ${this.text(comment as unknown as Node)}${comment.type === "CommentLine" ? this.newline : ""}`)
+        .join("");
+    const [from, to] = [start(part), end(part)];
+    this.edits.remove(start(node), from).remove(to, end(node));
+    this.edits.appendRight(from, comments(start(node), from)).appendLeft(to, comments(to, end(node)));
+    const outdent = this.indentAt(to).length - this.indentAt(start(node)).length;
+    if (outdent <= 0 || this.text(part).includes("`")) return;
+    for (let line = this.code.indexOf("\n", from) + 1; line > 0 && line < to; line = this.code.indexOf("\n", line) + 1) {
+      if (this.indentAt(line).length < outdent) continue;
+      this.edits.remove(line, line + outdent);
+      this.#outdents.set(line, outdent);
+    }
   }
 
   lineStart(position: number): number {

@@ -101,7 +101,7 @@ apiLimiter.limiter.reset("ann");
     ["keyGenerator: (req) => { const ip = req.ip; return ip; }", "key: (req, { ip: address }) => { const ip = address; return ip; }"],
     ["keyGenerator: keys.client", "key: (req) => keys.client(req)"],
     ["ipv6Subnet: false", "ipv6Prefix: 128"],
-    ["store: new erl.MemoryStore(), passOnStoreError: true, validate: false", ""],
+    ["store: new erl.MemoryStore(), passOnStoreError: true, validate: false, delayMs: 0", ""],
     ["limit: async (req) => limitOf(req)", 'policy: async (req) => slidingWindowCounter({ limit: await (limitOf(req)), window: "1m" })'],
     ["windowMs: (Number(env) || 60) * 1000", "window: (Number(env) || 60) * 1000"],
     ['skip: (req) => req.path === "/health"', 'skip: (req) => req.path === "/health"'],
@@ -136,7 +136,8 @@ apiLimiter.limiter.reset("ann");
     ["constructor: 1", "`constructor`: Floodgate"],
     ["max: -1", "`limit` must be a number"],
     ["max: 2.5", "`limit` must be a number"],
-    ["max: 5, delayMs: 0", "`delayMs`: Only old vers"],
+    ["max: 5, delayMs: 500", "Only old versions delay "],
+    ["max: 5, delayAfter: 2", "`delayAfter`: Only old v"],
   ])("leaves { %s } to a person, and changes nothing", (options, message) => {
     const code = `${head}export const limit = rateLimit({ ${options} });\n`;
     const result = rewritten(code);

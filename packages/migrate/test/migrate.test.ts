@@ -83,6 +83,8 @@ app.get("/", (c) => c.json(c.get("rateLimit").resetTime));
     );
     expect(todo(result)).toEqual(["2 `binding`: Floodgate doe", "4 Write new Date(Date.now("]);
     expect(result.notes[0]?.message).toContain("Anyone can send this header.");
+    const binding = 'import { cloudflareRateLimiter } from "@hono-rate-limiter/cloudflare";\napp.use(cloudflareRateLimiter({}));\n';
+    expect(todo(rewritten(binding, "hono-rate-limiter"))).toEqual(["1 @hono-rate-limiter/cloud"]);
   });
 });
 
@@ -225,6 +227,36 @@ class Posts {
   two() {}
 }
 `);
+  });
+
+  it("keeps comments and the indent where a list around the options goes", () => {
+    const lines = (...all: string[]) => all.join("\r\n");
+    const { code } = migrated(
+      lines(
+        'import { ThrottlerModule } from "@nestjs/throttler";',
+        "\tThrottlerModule.forRoot([",
+        "\t\t// for each client",
+        "\t\t{",
+        "\t\t\tttl: 60_000, // a minute",
+        "\t\t\tlimit: 10,",
+        "\t\t}, /* one limit */",
+        "\t]);",
+        "",
+      ),
+    );
+    expect(code).toBe(
+      lines(
+        'import { FloodgateModule } from "@floodgate/nestjs";',
+        "\tFloodgateModule.forRoot( // for each client",
+        "{",
+        '\t\twindow: "1m", // a minute',
+        "\t\tlimit: 10,",
+        '\t\tkey: ["ip", "route"],',
+        '\t\theaders: "legacy",',
+        "\t} /* one limit */);",
+        "",
+      ),
+    );
   });
 
   it("imports the type of the options as a type", () => {
