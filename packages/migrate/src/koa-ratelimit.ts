@@ -2,7 +2,7 @@ import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteReads, re
 import { isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import type { Call, Source } from "./source.js";
+import { type Call, type Source, start } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["koa-ratelimit"],
@@ -91,11 +91,10 @@ function rewriteAnswer({ source }: Rewriting, options: Options): void {
 }
 
 /** A block of statements: on lines of their own, if the option has its own line. */
-function blockCode(source: Source, { property: { loc, start } }: Option, statements: readonly string[]): string {
-  const column = loc?.start.column ?? 0;
-  const indent = source.code.slice((start ?? 0) - column, start ?? 0);
-  if (indent.trim() !== "") return `{ ${statements.join(" ")} }`;
-  return `{\n${statements.map((statement) => `${indent}  ${statement}\n`).join("")}${indent}}`;
+function blockCode(source: Source, { property }: Option, statements: readonly string[]): string {
+  const indent = source.indentAt(start(property));
+  if (source.lineStart(start(property)) + indent.length < start(property)) return `{ ${statements.join(" ")} }`;
+  return ["{", ...statements.map((statement) => `${indent}  ${statement}`), `${indent}}`].join(source.newline);
 }
 
 function rewriteHeaders({ source }: Rewriting, options: Options): void {

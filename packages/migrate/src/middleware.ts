@@ -182,7 +182,9 @@ export function rewriteAnswer(
   const text = message === undefined ? defaultMessage : messageCode(message);
   const status = statusCode === undefined ? 429 : statusCode.constant;
   if (handler !== undefined) {
-    const values = text === undefined || typeof status !== "number" ? undefined : { statusCode: `${status}`, message: text };
+    const isOperand = message === undefined || /Literal$|^Identifier|^Member|^Object/.test(message.value.type);
+    const values =
+      text === undefined || typeof status !== "number" ? undefined : { statusCode: `${status}`, message: isOperand ? text : `(${text})` };
     rewriteHandler(source, handler, parameters, values);
     options.remove(message, statusCode);
   } else if (status === 429 && text !== undefined) {

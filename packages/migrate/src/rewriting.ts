@@ -55,21 +55,13 @@ export class Rewriting {
   checkPlace({ node, parent, builder }: Call): void {
     const { source } = this;
     if (builder === undefined) return;
-    const name = parent?.type === "VariableDeclarator" && parent.id.type === "Identifier" ? parent.id.name : undefined;
-    let isInFunction = false;
-    let isPerRequest = parent?.type === "CallExpression" && parent.callee === node;
-    for (const outer of source.around(node)) {
-      if (!isFunction(outer) && outer.type !== "FunctionDeclaration") continue;
-      isInFunction = true;
-      if (outer.params.some((parameter) => names(parameter).some((word) => /^_?next$/.test(word)))) isPerRequest = true;
-    }
-    if (isInFunction && name !== undefined) {
-      const isCallee = (use: Node): boolean => {
-        const call = source.parentOf(use);
-        return call?.type === "CallExpression" && call.callee === use;
-      };
-      if (source.uses(name).some(isCallee)) isPerRequest = true;
-    }
+    const functions = [...source.around(node)].filter((outer) => isFunction(outer) || outer.type === "FunctionDeclaration");
+    const holder = functions.length > 0 && parent?.type === "VariableDeclarator" ? names(parent.id) : [];
+    const isCalled = [node, ...holder.flatMap((name) => source.uses(name))].some((use) => {
+      const outer = source.parentOf(use);
+      return outer?.type === "CallExpression" && outer.callee === use;
+    });
+    const isPerRequest = isCalled || functions.some(({ params }) => params.flatMap(names).some((word) => /^_?next$/.test(word)));
     // Plugins are registered in functions, once.
     if (isPerRequest && this.#rules.find === undefined)
       source.handle(

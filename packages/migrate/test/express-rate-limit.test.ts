@@ -91,6 +91,10 @@ apiLimiter.limiter.reset("ann");
 
   it.each([
     ["handler: (req, res) => res.end()", "onLimited: (req, res) => res.end()"],
+    [
+      "message: a || b, handler: (req, res, next, o) => res.status(429).json(o.message.e)",
+      "onLimited: (req, res) => res.status(429).json((a || b).e)",
+    ],
     ["statusCode: 503", 'onLimited: (req, res) => res.status(503).send("Too many requests, please try again later.")'],
     ['message: async (req) => req.t("slow")', 'onLimited: async (req, res) => res.send(await (async (req) => req.t("slow"))(req, res))'],
     ["skipFailedRequests: true, requestWasSuccessful: (req, res) => res.statusCode !== 401", "refundWhen: (status) => !(status !== 401)"],

@@ -44,6 +44,15 @@ app.use(limit({ driver: "memory", id: (ctx) => ctx.state.user ?? false, blacklis
     expect(result.code).toBe(code);
   });
 
+  it("ends the lines that it adds as the file does", () => {
+    const { code } = rewritten(
+      'import limit from "koa-ratelimit";\r\nlimit({\r\n  driver: "memory",\r\n  status: 503,\r\n  disableHeader: true,\r\n});\r\n',
+      "koa-ratelimit",
+    );
+    expect(code).toContain("{\r\n    ctx.status = 503;\r\n    ctx.body = ");
+    expect(code.replaceAll("\r\n", "")).not.toContain("\n");
+  });
+
   it("reads JavaScript with types of Flow", () => {
     const code = `// @flow\nimport type { A } from "./a";\nimport limit from "koa-ratelimit";\nexport const a: A = limit({ driver: "memory", db });\n`;
     expect(rewritten(code, "koa-ratelimit", "app.js").byHand).toEqual([]);

@@ -33,7 +33,8 @@ it.each(["before", "after"] as const)("Slow down: the code %s holds each request
   const { app } = await load<{ app: App }>(page.code("Slow down", side).text);
   const timers = vi.spyOn(globalThis, "setTimeout");
   await exchange(app, times(6));
-  expect(timers.mock.calls.flatMap(([, ms]) => ms || [])).toEqual([20, 40, 50, 50]);
+  // Those of `fetch` are longer.
+  expect(timers.mock.calls.flatMap(([, ms = 0]) => (ms > 0 && ms <= 50 ? ms : []))).toEqual([20, 40, 50, 50]);
   timers.mockRestore();
 });
 

@@ -74,6 +74,9 @@ export function pageTest(
     function rewritten(from: Library, code: string): string {
       const { byHand, code: after } = migrated(from, code);
       expect(byHand).toEqual([]);
+      // A second run changes nothing, and the ends of lines change nothing else.
+      expect(migrate(from, "app.ts", after)?.code ?? after).toBe(after);
+      expect(migrated(from, code.replaceAll("\n", "\r\n")).code).toBe(after.replaceAll("\n", "\r\n"));
       return after;
     }
 
