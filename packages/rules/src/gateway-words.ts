@@ -14,6 +14,7 @@ interface Rate {
 
 const sentences: Given = {
   zone: "Leave it out: the `name` of a rule names its counts",
+  sticktable: "Leave it out: the `name` of a rule names its counts",
   nodelay: "Leave it out: only the algorithm leaky-bucket delays requests",
   denystatus: "Leave it out: a rejection is a 429",
   tracksc0: "Write key: ip",
@@ -89,8 +90,7 @@ function aliasAdvice(word: string, value: unknown, known: readonly string[]): st
   const [, options = ""] = aliases.find(([words]) => words.split(" ").includes(word)) ?? [];
   const option = options.split(" ").find((name) => known.includes(name));
   if (option !== undefined) return `Write ${option}: ${number ?? 100}`;
-  const stored = word === "sticktable" ? /http_req_rate\((\w+)\)/.exec(`${value}`)?.[1] : undefined;
-  const time = times.split(" ").includes(word) ? timeOf(value) : timeOf(stored);
+  const time = times.split(" ").includes(word) ? timeOf(value) : undefined;
   const ours = timeOptions.find((name) => known.includes(name));
   return time === undefined || ours === undefined ? undefined : `Write ${ours}: "${time}"`;
 }
@@ -116,21 +116,19 @@ function rateIn(word: string, own: Given): Rate | undefined {
       return rate && { ...rate, words: [word], burst: numberOf(inner["maxtokens"] ?? inner["burst"]) };
     }
     const [, count, time] = /^\s*(\d{1,12})\s*(?:r|reqs?|requests?)?\s*(?:\/|per)\s*([\da-z ]+)$/i.exec(`${value}`) ?? [];
-    return rateFrom(numberOf(count), time, [word]);
+    return rateFrom(count, time, [word]);
   }
-  const [, period] = /^httpreqrate\((\w+)\)$/.exec(word) ?? [];
-  if (period !== undefined) return rateFrom(numberOf(value), period, [word]);
-  if (word === "rps" || word === "rpm") return rateFrom(numberOf(value), word.slice(2), [word]);
-  if (/^(?:second|minute|hour|day|month|year)$/.test(word)) return rateFrom(numberOf(value), word, [word]);
-  if (word === "average") return rateFrom(numberOf(value), own["period"] ?? "1s", [word, "period"]);
-  if (word === "requestsperunit") return rateFrom(numberOf(value), own["unit"], [word, "unit"]);
-  if (word === "requestsperperiod") return rateFrom(numberOf(value), own["period"], [word, "period"]);
-  if (word === "tokensperfill") return rateFrom(numberOf(value), own["fillinterval"], [word, "fillinterval"]);
+  const per = /^(?:httpreqrate\((\w+)\)|rp([sm])|(second|minute|hour|day|month|year))$/.exec(word)?.slice(1).find(Boolean);
+  if (per !== undefined) return rateFrom(value, per, [word]);
+  if (word === "average") return rateFrom(value, own["period"] ?? "1s", [word, "period"]);
+  if (word === "requestsperunit") return rateFrom(value, own["unit"], [word, "unit"]);
+  if (word === "requestsperperiod") return rateFrom(value, own["period"], [word, "period"]);
+  if (word === "tokensperfill") return rateFrom(value, own["fillinterval"], [word, "fillinterval"]);
   return undefined;
 }
 
-function rateFrom(units: number | undefined, time: unknown, words: readonly string[]): Rate | undefined {
-  const per = timeOf(time);
+function rateFrom(count: unknown, time: unknown, words: readonly string[]): Rate | undefined {
+  const [units, per] = [numberOf(count), timeOf(time)];
   return units === undefined || units === 0 || per === undefined ? undefined : { units, per, words };
 }
 
