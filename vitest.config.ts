@@ -67,6 +67,8 @@ const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
+  // As tools/bundle does.
+  plugins: [{ name: "lua texts", transform: (code, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(code)};` : null) }],
   // Those of Nest.
   oxc: { decorator: { legacy: true } },
   test: {

@@ -109,8 +109,8 @@ describe("the tarballs", { timeout: 30_000 }, () => {
       ...(JSON.stringify(exports).includes('"module"') ? starts.map((start) => `dist/module/${start}.mjs`) : []),
       // One for each source that an entry point loads. A source of types alone has none.
       ...sources.map((source) => source.replace(/^src(.*)ts$/, "dist/module$1mjs")).filter((file) => held.includes(file)),
-      // Packages that are inlined.
-      ...held.filter((file) => /^dist\/module\/inlined\/.*\.mjs$/.test(file)),
+      // Packages and texts that are inlined.
+      ...held.filter((file) => /^dist\/module\/(?:inlined|lua)\/.*\.mjs$/.test(file)),
       // What several entry points load.
       ...["dist/shared.js", "dist/rolldown-runtime.js"].filter((file) => held.includes(file)),
     ];

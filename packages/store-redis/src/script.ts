@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { type AlgorithmArguments, type Twin, twins } from "./algorithms.js";
+import { lua as texts } from "./lua.js";
 import { Templates } from "./templates.js";
 
 /** A Lua script. */
@@ -11,7 +10,7 @@ export interface Script {
   readonly sha: string;
 }
 
-const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
+const lua = (name: string): string => texts[name] as string;
 
 /** A limit in lean scripts. */
 export interface LeanLimit extends Pick<AlgorithmArguments, "number" | "parameters"> {

@@ -37,8 +37,8 @@ export async function bundlePackage(bundled: Package): Promise<void> {
     const options = {
       dir: join(dist, "module"),
       format: "es",
-      // npm would leave a folder with the name node_modules out of the tarball.
-      entryFileNames: ({ name }) => `${name.replace(/^.*node_modules\//, "inlined/")}.mjs`,
+      // npm would leave a folder with the name node_modules out of the tarball. Files beside `src` have their path in this repository.
+      entryFileNames: ({ name }) => `${name.replace(/^.*node_modules\//, "inlined/").replace(/^packages\/[^/]+\//, "")}.mjs`,
       preserveModules: true,
       preserveModulesRoot: join(bundled.path, "src"),
     } satisfies OutputOptions;
@@ -67,7 +67,7 @@ async function bundle({ path, inlined }: Package, entries: readonly string[], ou
       !id.startsWith(".") && !id.startsWith(sep) && !id.startsWith(source) && !inlined.includes(id.split("/", 1)[0] as string),
     platform: "node",
     tsconfig: false,
-    plugins: [folders(source)],
+    plugins: [folders(source), luaTexts],
     transform: { target: "es2022" },
     onLog: (_, { message }) => {
       throw new Error(`${path}: ${message}`);
@@ -102,6 +102,15 @@ function folders(source: string): Plugin {
     },
   };
 }
+
+/** Lua files are texts, without their comments. */
+const luaTexts: Plugin = {
+  name: "lua texts",
+  transform(code, id) {
+    if (!id.endsWith(".lua")) return null;
+    return { code: `export default ${JSON.stringify(code.replace(/^ *--.*\n/gm, ""))};`, map: null, moduleType: "js" };
+  },
+};
 
 /** Removes what builds of earlier sources have left: JavaScript, and types of sources that are gone. */
 function removeOthers(dist: string, source: string, written: ReadonlySet<string>): void {
