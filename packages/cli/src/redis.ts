@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis } from "ioredis";
 import { Failure } from "./failure.js";
@@ -12,7 +13,7 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
   const server = new Redis({
     ...connection,
     ...address,
-    tls: address.tls ? { servername: address.serverName } : undefined,
+    tls: address.tls ? { servername: isIP(address.host) === 0 ? address.host : "" } : undefined,
     retryStrategy: () => null,
   });
   const redis = options.cluster === true ? clusterOf(address) : server;

@@ -164,8 +164,7 @@ export class CommandQueue {
     if (!this.#client.isCluster || round.length === 1) return [round];
     const runs = new Map<unknown, Step[]>();
     for (const step of round) {
-      // Another step of its run may have deleted its key.
-      const id = step.isMoving ? step : step.keysId;
+      const id = step.keysId;
       const known = runs.get(id);
       if (known === undefined) runs.set(id, [step]);
       else known.push(step);

@@ -19,7 +19,7 @@ export function queueTimeout(timeoutMs: number): FloodgateError {
 export function movingTimeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_QUEUE_TIMEOUT",
-    `Redis was moving the keys of the request to another server of the Cluster for ${Math.round(timeoutMs)} ms. Nothing was charged. Requests with one limit can be decided meanwhile. To wait longer, raise \`timeoutMs\`.`,
+    `The request waited ${Math.round(timeoutMs)} ms for its keys, which Redis moves to another server. Nothing was charged. Try again later, or raise \`timeoutMs\`.`,
   );
 }
 

@@ -23,7 +23,7 @@ import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
 import type { Leases } from "./lease/leases.js";
 import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
 import { type PartOptions, Scope } from "./scope.js";
-import { Block, Consume, Inspect, Peek, Renew, Reset, Settle, Unblock } from "./steps.js";
+import { Block, Consume, Delete, Inspect, Peek, Renew, Settle } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -168,9 +168,9 @@ class SharedStore implements RedisStore {
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    const check = this.#keyed(this.#limits.get(limit), key, 1);
+    const { known, redisKey } = this.#keyed(this.#limits.get(limit), key, 1);
     // It lifts a ban too, which holds for all limits of the name.
-    return this.scope.forgetName(limit.name, key, () => this.#queues.ask(new Reset(check, timeoutMs)));
+    return this.scope.forgetName(limit.name, key, () => this.#queues.ask(new Delete(redisKey, known, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
@@ -178,7 +178,7 @@ class SharedStore implements RedisStore {
   }
 
   unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    return this.scope.forgetName(name, key, () => this.#queues.ask(new Unblock(this.#blockKey(name, key), timeoutMs)));
+    return this.scope.forgetName(name, key, () => this.#queues.ask(new Delete(this.#blockKey(name, key), undefined, timeoutMs)));
   }
 
   keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {

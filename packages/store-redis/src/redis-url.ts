@@ -1,5 +1,3 @@
-import { isIP } from "node:net";
-
 /** The parts of a Redis URL. */
 export interface RedisAddress {
   readonly host: string;
@@ -8,8 +6,6 @@ export interface RedisAddress {
   readonly password: string;
   readonly db: number;
   readonly tls: boolean;
-  /** The name by which a TLS server chooses its certificate; empty if the host is an IP address. */
-  readonly serverName: string;
 }
 
 /**
@@ -20,15 +16,13 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
     if (!/^rediss?:$/.test(protocol) || hostname === "" || !/^(\/\d{0,4})?$/.test(pathname + search + hash)) return undefined;
-    const host = hostname.replace(/^\[|\]$/g, "");
     return {
-      host,
+      host: hostname.replace(/^\[|\]$/g, ""),
       port: Number(port || 6379),
       username: decodeURIComponent(username),
       password: decodeURIComponent(password),
       db: Number(pathname.slice(1)),
       tls: protocol === "rediss:",
-      serverName: isIP(host) === 0 ? host : "",
     };
   } catch {
     // It is not a URL, or has an invalid percent-encoding.

@@ -19,7 +19,7 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   firstKey = 0;
   /** The queue that it waits in, and when its server answered last; undefined after it was sent. */
   queue: { readonly answeredMs: number } | undefined;
-  /** Whether a server has answered that its keys are moving to another one. Nothing was done. */
+  /** Whether a server has answered that its keys are moving to another one: maybe because another step of its run had deleted one. */
   isMoving = false;
   readonly #timeoutMs: number;
   #read: unknown;
@@ -34,9 +34,9 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
     this.dueMs = this.askedMs + timeoutMs;
   }
 
-  /** Identifies its keys. On a Cluster only steps with the same keys share a run: see `CommandQueue`. */
-  get keysId(): string {
-    return this.redisKey;
+  /** On a Cluster only steps with an equal one share a run: those with the same keys. See `CommandQueue`. */
+  get keysId(): unknown {
+    return this.checks > 1 || this.isMoving ? this : this.redisKey;
   }
 
   /** How it is sent alone, if a script of its own decides it. */

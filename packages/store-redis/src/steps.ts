@@ -210,11 +210,6 @@ abstract class ChangeCharge<T> extends Step<T> {
     this.charge = charge;
   }
 
-  override get keysId(): string {
-    const { receipt } = this.charge;
-    return receipt === undefined ? this.redisKey : markOf(this.redisKey, receipt.id);
-  }
-
   /** @param letters in lua/batch.lua: without a receipt, and with one. */
   protected writeChange(batch: GeneralBatch, letters: "sr" | "nm", args: readonly number[]): void {
     const { receipt } = this.charge;
@@ -307,27 +302,20 @@ export abstract class Free extends Step<void> {
   }
 }
 
-/** Deletes a state, and lifts the ban of its key. */
-export class Reset extends Free {
-  readonly #known: KnownLimit;
+/** Deletes a state and lifts the ban of its key (`d`), or lifts the block and the ban of a key (`u`). */
+export class Delete extends Free {
+  readonly #args: readonly string[];
+  readonly #held: readonly string[];
 
-  constructor({ known, redisKey }: KeyedCheck, timeoutMs: number) {
+  /** @param known the limit of the state. Undefined for a block. */
+  constructor(redisKey: string, known: KnownLimit | undefined, timeoutMs: number) {
     super(redisKey, timeoutMs);
-    this.#known = known;
+    this.#held = known?.policy.holds.length ? [heldKey(redisKey)] : [];
+    this.#args = known ? ["d", String(1 + this.#held.length)] : ["u"];
   }
 
   write(batch: GeneralBatch): void {
-    const holds = this.#known.policy.holds.length > 0;
-    batch.keys.push(this.redisKey);
-    if (holds) batch.keys.push(heldKey(this.redisKey));
-    batch.args.push("d", holds ? "2" : "1");
-  }
-}
-
-/** Lifts the block and the ban of a key. */
-export class Unblock extends Free {
-  write(batch: GeneralBatch): void {
-    batch.keys.push(this.redisKey);
-    batch.args.push("u");
+    batch.keys.push(this.redisKey, ...this.#held);
+    batch.args.push(...this.#args);
   }
 }

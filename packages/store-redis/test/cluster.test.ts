@@ -3,7 +3,7 @@ import { createLimiter, type Decision, fixedWindow, type Store } from "@floodgat
 import { type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
-import { Cluster, type ClusterOptions } from "ioredis";
+import { Cluster } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
@@ -228,7 +228,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
   });
 });
 
-it.each<[string, ClusterOptions]>([
+it.each([
   ["the Cluster", { keyPrefix: "app:" }],
   ["its nodes", { redisOptions: { keyPrefix: "app:" } }],
 ])("requests under several limits have the prefix of %s", async (_, options) => {

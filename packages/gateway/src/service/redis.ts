@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
@@ -9,7 +10,7 @@ import type { Settings } from "../config/settings.js";
 export function connectRedis(settings: Settings, password: string | undefined, log: Logger): Redis | Cluster | undefined {
   if (settings.redis === undefined) return undefined;
   const address = parseRedisUrl(settings.redis) as RedisAddress;
-  const { host, port, username, db, tls, serverName } = address;
+  const { host, port, username, db, tls } = address;
   const options = {
     maxRetriesPerRequest: 0,
     // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
@@ -17,7 +18,7 @@ export function connectRedis(settings: Settings, password: string | undefined, l
     connectTimeout: 5000,
     ...(username !== "" && { username }),
     ...((password ?? address.password) !== "" && { password: password ?? address.password }),
-    ...(tls && { tls: settings.cluster ? {} : { servername: serverName } }),
+    ...(tls && { tls: settings.cluster ? {} : { servername: isIP(host) === 0 ? host : "" } }),
   } satisfies RedisOptions;
   // A decision that waits in a queue would end after its deadline.
   const enableOfflineQueue = false;

@@ -1,5 +1,5 @@
-import calculateSlot from "cluster-key-slot";
 import { RedisClient, type Run } from "./client.js";
+import { slotOf } from "./slot.js";
 
 /** The used part of a `GlideClient` or `GlideClusterClient` of Valkey GLIDE 2. */
 export interface Glide {
@@ -37,6 +37,6 @@ export class GlideClientOf extends RedisClient {
   }
 
   override slotOf(key: string): number {
-    return this.isCluster ? calculateSlot(key) : 0;
+    return this.isCluster ? slotOf(key) : 0;
   }
 }

@@ -1,5 +1,5 @@
-import calculateSlot from "cluster-key-slot";
 import { RedisClient, type Run } from "./client.js";
+import { slotOf } from "./slot.js";
 
 /** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
 export interface Ioredis {
@@ -67,7 +67,7 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
   }
 
   /**
-   * Sends runs to one node in one write. The node's client passes on all errors. The Cluster's client, which follows redirections, would keep a
+   * Sends runs to one node in one write, or one run that asks it for a slot that is moving there. The node's client passes on all errors. The Cluster's client, which follows redirections, would keep a
    * TRYAGAIN for `retryDelayOnTryAgain`, and the rounds behind it.
    */
   #sendTo(address: string | undefined, runs: readonly Run[], asking = false): Promise<unknown>[] {
@@ -75,26 +75,27 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
     if (node === undefined) return runs.map((run) => send(this.redis, run));
     const pipeline = node.pipeline();
     // A node's client may have the prefix too.
-    const prefix = String(node.options.keyPrefix ?? "") === "" ? this.keyPrefix : "";
+    const prefix = node.options.keyPrefix ? "" : this.keyPrefix;
+    if (asking) pipeline.call("ASKING");
     for (const { command, args } of runs) {
-      if (asking) pipeline.call("ASKING");
-      pipeline.call(command, ...(prefix === "" ? args : prefixed(args, prefix)));
+      pipeline.call(command, ...args.map((arg, i) => (i > 1 && i < 2 + Number(args[1]) ? prefix + arg : arg)));
     }
     const all = pipeline.exec() as Promise<[Error | null, unknown][]>;
     return runs.map((run, i) =>
       all.then((results) => {
-        const [error, reply] = results[asking ? 2 * i + 1 : i] as [Error | null, unknown];
+        const [error, reply] = results[i + Number(asking)] as [Error | null, unknown];
         if (error === null) return reply;
         const [, target] = /^ASK \d+ (\S+)/.exec(error.message) ?? [];
         if (target !== undefined && !asking) return this.#sendTo(target, [run], true)[0];
-        if (mayFollow.test(error.message)) return send(this.redis, run);
+        // The node has done nothing. The Cluster's client finds another one.
+        if (/^(MOVED|ASK|CLUSTERDOWN) /.test(error.message)) return send(this.redis, run);
         throw error;
       }),
     );
   }
 
   override slotOf(key: string): number {
-    return calculateSlot(this.keyPrefix + key);
+    return slotOf(this.keyPrefix + key);
   }
 
   override serverOf(slot: number): string {
@@ -104,13 +105,4 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
 
 function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {
   return command === "EVALSHA" ? redis.evalsha(...args) : redis.eval(...args);
-}
-
-/** The node does not serve the slot, and has done nothing. The Cluster's client finds one that does. */
-const mayFollow = /^(MOVED|ASK|CLUSTERDOWN) /;
-
-/** The arguments of a run with a prefix before each key. */
-function prefixed(args: readonly string[], prefix: string): string[] {
-  const end = 2 + Number(args[1]);
-  return args.map((arg, i) => (i >= 2 && i < end ? prefix + arg : arg));
 }

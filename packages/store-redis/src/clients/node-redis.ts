@@ -1,5 +1,5 @@
-import calculateSlot from "cluster-key-slot";
 import { RedisClient, type Run } from "./client.js";
+import { slotOf } from "./slot.js";
 
 /** The used part of a `createClient` client (redis 5 and 6). */
 export interface NodeRedis {
@@ -75,7 +75,7 @@ export class NodeRedisClusterClient extends RedisClient {
   }
 
   override slotOf(key: string): number {
-    return calculateSlot(key);
+    return slotOf(key);
   }
 
   override serverOf(slot: number): string {

@@ -38,7 +38,7 @@ export class LeaseStep extends Step<Debit> {
    * @param countedMs how long it counts as one of them.
    */
   constructor(check: KeyedCheck, id: string, want: number, member: string, countedMs: number, timeoutMs: number) {
-    super(check.redisKey, timeoutMs);
+    super(check.redisKey, timeoutMs, 2);
     this.#check = check;
     this.#id = id;
     this.#want = want;
@@ -46,14 +46,10 @@ export class LeaseStep extends Step<Debit> {
     this.#countedMs = countedMs;
   }
 
-  override get keysId(): string {
-    return recordOf(this.redisKey, this.#id);
-  }
-
   write(batch: GeneralBatch): void {
     this.#sentWallMs = Date.now();
     batch.keys.push(this.redisKey);
-    batch.others.push(this.keysId, `${this.redisKey}:leases`);
+    batch.others.push(recordOf(this.redisKey, this.#id), `${this.redisKey}:leases`);
     const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
     batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
   }
@@ -81,19 +77,15 @@ export class EndLease extends Free {
   readonly #spent: number;
 
   constructor(check: KeyedCheck, id: string, spent: number, timeoutMs: number) {
-    super(check.redisKey, timeoutMs);
+    super(check.redisKey, timeoutMs, 2);
     this.#check = check;
     this.#id = id;
     this.#spent = spent;
   }
 
-  override get keysId(): string {
-    return recordOf(this.redisKey, this.#id);
-  }
-
   write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
-    batch.others.push(this.keysId);
+    batch.others.push(recordOf(this.redisKey, this.#id));
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
   }
 }
