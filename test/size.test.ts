@@ -9,6 +9,7 @@ import { descriptions, type OptionDescription } from "../packages/core/src/rules
 
 // What an app carries if it bundles a line of ours: minified, gzipped, in thousands of bytes. Messages and checks are never cut for size.
 // The budgets are a little above what it is now, so that growth is noticed. The goals are 34 for an adapter and 60 for fileRules.
+// The store of Redis has its Lua scripts in it: 15 of its kilobytes.
 
 const packages = join(import.meta.dirname, "../packages");
 
@@ -16,11 +17,11 @@ const packages = join(import.meta.dirname, "../packages");
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
   ["express", "rateLimit", 54.7],
   ["fastify", "rateLimit", 54.9],
-  ["koa", "rateLimit", 54.5],
-  ["hono", "rateLimit", 53.9],
-  ["node", "rateLimit", 54],
-  ["fetch", "rateLimit", 53.9],
-  ["store-redis", "redisStore", 46.1],
+  ["koa", "rateLimit", 54.3],
+  ["hono", "rateLimit", 53.8],
+  ["node", "rateLimit", 53.9],
+  ["fetch", "rateLimit", 53.8],
+  ["store-redis", "redisStore", 54.3],
   ["rules", "fileRules", 84.7],
   ["core", "createLimiter", 22.1],
   ["core", "fixedWindow", 5.6],
