@@ -68,7 +68,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
   // As tools/bundle does.
-  plugins: [{ name: "lua texts", transform: (code, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(code)};` : null) }],
+  plugins: [{ name: "texts", transform: (code, id) => (/\.(?:lua|html)$/.test(id) ? `export default ${JSON.stringify(code)};` : null) }],
   // Those of Nest.
   oxc: { decorator: { legacy: true } },
   test: {

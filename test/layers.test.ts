@@ -69,6 +69,19 @@ describe.each(readdirSync(packages))("packages/%s", (name) => {
   });
 });
 
+/** Programs, the report that a program writes, and the vectors for authors of stores. */
+const readFiles = ["cli", "conformance", "simulator"];
+
+it.each(readdirSync(packages).filter((name) => !readFiles.includes(name)))(
+  "packages/%s reads no file beside its JavaScript, so that an app can be bundled into one file",
+  (name) => {
+    const sources = readdirSync(join(packages, name, "src"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+    const reading = sources.filter((file) => readFileSync(join(packages, name, "src", file), "utf8").includes("__dirname"));
+    // It parses long rules without its worker too.
+    expect(reading).toEqual(name === "rules" ? ["parse-async.ts"] : []);
+  },
+);
+
 describe("the entry points of core", () => {
   const source = join(packages, "core", "src");
   const entries = readdirSync(source).filter((file) => file.endsWith(".ts"));

@@ -79,7 +79,7 @@ const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/store-database": ["dist/LICENSE-lru-cache"],
   "@floodgate/gateway": ["gateways/apache.lua", "gateways/haproxy.lua"],
   "@floodgate/simulator": ["dist/report.html"],
-  "@floodgate/dashboard": ["dist/page.html", "dist/LICENSE-lru-cache"],
+  "@floodgate/dashboard": ["dist/LICENSE-lru-cache"],
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 

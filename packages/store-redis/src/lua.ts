@@ -1,4 +1,4 @@
-/// <reference path="../lua/lua.d.ts" />
+/// <reference path="../../../texts.d.ts" />
 // The Lua texts, as parts of the package's JavaScript: a bundle of an app has no files beside it.
 import batch from "../lua/batch.lua";
 import blocks from "../lua/blocks.lua";

@@ -3,6 +3,7 @@ import { asCharge, passesAll } from "@floodgate/core/store";
 import { memoryStore } from "@floodgate/store-memory";
 import * as fc from "fast-check";
 import { expect } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { type AnyRedis, type RedisStore, redisStore } from "../src/index.js";
 
 export const lifeMs = 100;
@@ -44,6 +45,13 @@ export const actions: fc.Arbitrary<Action[]> = fc.array(
   ),
   { minLength: 10, maxLength: 25 },
 );
+
+const burst: Action = { do: "consume", at: 0, times: 20, cost: 1 };
+
+/** Random runs, and first one of a key that is hot for certain: random traffic may lease nothing. */
+export function withHotKey(all: number): { numRuns: number; examples: [Action[]][] } {
+  return { numRuns: 1 + runs(all).numRuns, examples: [[[burst, burst, burst]]] };
+}
 
 /** Units that were spent: when, and in which charge. */
 interface Spent {

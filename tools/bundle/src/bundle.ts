@@ -67,7 +67,7 @@ async function bundle({ path, inlined }: Package, entries: readonly string[], ou
       !id.startsWith(".") && !id.startsWith(sep) && !id.startsWith(source) && !inlined.includes(id.split("/", 1)[0] as string),
     platform: "node",
     tsconfig: false,
-    plugins: [folders(source), luaTexts],
+    plugins: [folders(source), texts],
     transform: { target: "es2022" },
     onLog: (_, { message }) => {
       throw new Error(`${path}: ${message}`);
@@ -103,12 +103,13 @@ function folders(source: string): Plugin {
   };
 }
 
-/** Lua files are texts, without their comments. */
-const luaTexts: Plugin = {
-  name: "lua texts",
+/** Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments there. */
+const texts: Plugin = {
+  name: "texts",
   transform(code, id) {
-    if (!id.endsWith(".lua")) return null;
-    return { code: `export default ${JSON.stringify(code.replace(/^ *--.*\n/gm, ""))};`, map: null, moduleType: "js" };
+    if (!/\.(?:lua|html)$/.test(id)) return null;
+    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n/gm, "") : code;
+    return { code: `export default ${JSON.stringify(text)};`, map: { mappings: "" }, moduleType: "js" };
   },
 };
 

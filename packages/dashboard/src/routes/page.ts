@@ -1,16 +1,13 @@
+/// <reference path="../../../../texts.d.ts" />
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import page from "../../dist/page.html";
 import { pageHeaders } from "../safety/headers.js";
 import type { Reply } from "./view.js";
-
-let page: string | undefined;
 
 const markup: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
 /** The page, which the build has made of `src/page`. Nothing in it comes from the request. */
 export function pageReply(title: string): Reply {
-  page ??= readFileSync(join(__dirname, "../../dist/page.html"), "utf8");
   const nonce = randomBytes(16).toString("base64");
   const filled: Readonly<Record<string, string>> = {
     "{{title}}": title.replace(/[&<>"']/g, (character) => markup[character] as string),

@@ -1,5 +1,0 @@
-/** A Lua file, as a text. */
-declare module "*.lua" {
-  const text: string;
-  export default text;
-}
