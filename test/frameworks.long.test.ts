@@ -7,14 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startRedis } from "../tools/test-servers/src/index.js";
 import { takesConnections } from "./stopped.js";
 
-// Apps of frameworks with @floodgate/fetch, installed, built and started as their users do: the newest versions that run on Node 20.
+// Apps of frameworks with @floodgate/fetch, installed, built and started as their users do: the newest versions that run on Node 20. That of
+// Next.js counts in Redis, and is bundled.
 
 const root = join(import.meta.dirname, "..");
 const temp = mkdtempSync(join(tmpdir(), "floodgate-frameworks-"));
 const run = promisify(execFile);
-const ours = ["core", "store-memory", "fetch"];
+const ours = ["core", "store-memory", "store-redis", "fetch"];
 const tarballs: Record<string, string> = {};
 
 beforeAll(async () => {
@@ -57,12 +59,18 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path 
     const cwd = join(temp, name);
     cpSync(join(root, "test/frameworks", name), cwd, { recursive: true });
     const manifest = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
-    const dependencies = { ...manifest.dependencies, "@floodgate/fetch": tarballs["@floodgate/fetch"] };
+    const used = {
+      "@floodgate/fetch": tarballs["@floodgate/fetch"],
+      ...(name === "next" && { "@floodgate/store-redis": tarballs["@floodgate/store-redis"] }),
+    };
+    const dependencies = { ...manifest.dependencies, ...used };
     writeFileSync(join(cwd, "package.json"), JSON.stringify({ ...manifest, dependencies, overrides: tarballs }));
     await run("npm", ["install", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd });
     await run(process.execPath, [...build], { cwd, env, maxBuffer: 1e8 });
     const PORT = `${await freePort()}`;
-    const child = spawn(process.execPath, [...start], { cwd, env: { ...env, HOST: "127.0.0.1", PORT }, stdio: "ignore" });
+    const redis = name === "next" ? await startRedis() : undefined;
+    const started = { ...env, HOST: "127.0.0.1", PORT, REDIS_PORT: String(redis?.port) };
+    const child = spawn(process.execPath, [...start], { cwd, env: started, stdio: "ignore" });
     try {
       await expect.poll(() => takesConnections(Number(PORT)), { timeout: 60_000, interval: 200 }).toBe(true);
       const seen: unknown[] = [];
@@ -81,6 +89,7 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path 
     } finally {
       child.kill();
       await once(child, "exit");
+      await redis?.stop();
     }
   });
 });
