@@ -63,12 +63,15 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
     const [first] = runs as [Run];
     // A lone run with one key never meets TRYAGAIN.
     if (runs.length === 1 && first.args[1] === "1") return [send(this.redis, first)];
-    return this.#sendTo(this.redis.slots[this.slotOf(first.firstKey)]?.[0], runs);
+    const [address, ...others] = new Set(runs.map(({ firstKey }) => this.redis.slots[this.slotOf(firstKey)]?.[0]));
+    // Until the client has connected, one queue holds the requests for all servers.
+    if (others.length > 0) return runs.flatMap((run) => this.send([run]));
+    return this.#sendTo(address, runs);
   }
 
   /**
-   * Sends runs to one node in one write, or one run that asks it for a slot that is moving there. The node's client passes on all errors. The Cluster's client, which follows redirections, would keep a
-   * TRYAGAIN for `retryDelayOnTryAgain`, and the rounds behind it.
+   * Sends runs to one node in one write, or one run that asks it for a slot that is moving there. The node's client passes on all errors. The
+   * Cluster's client, which follows redirections, would keep a TRYAGAIN for `retryDelayOnTryAgain`, and the rounds behind it.
    */
   #sendTo(address: string | undefined, runs: readonly Run[], asking = false): Promise<unknown>[] {
     const node = this.redis.nodes("master").find(({ options }) => `${options.host}:${options.port}` === address);
