@@ -103,12 +103,12 @@ function folders(source: string): Plugin {
   };
 }
 
-/** Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments there. */
+/** Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments and no empty lines there. */
 const texts: Plugin = {
   name: "texts",
   transform(code, id) {
     if (!/\.(?:lua|html)$/.test(id)) return null;
-    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n/gm, "") : code;
+    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n|^\n/gm, "") : code;
     return { code: `export default ${JSON.stringify(text)};`, map: { mappings: "" }, moduleType: "js" };
   },
 };

@@ -64,9 +64,8 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
     // A lone run with one key never meets TRYAGAIN.
     if (runs.length === 1 && first.args[1] === "1") return [send(this.redis, first)];
     const [address, ...others] = new Set(runs.map(({ firstKey }) => this.redis.slots[this.slotOf(firstKey)]?.[0]));
-    // Until the client has connected, one queue holds the requests for all servers.
-    if (others.length > 0) return runs.flatMap((run) => this.send([run]));
-    return this.#sendTo(address, runs);
+    // Until the client has connected, one queue holds the requests for all servers. Its client sends each of them to its own.
+    return this.#sendTo(others.length > 0 ? undefined : address, runs);
   }
 
   /**
