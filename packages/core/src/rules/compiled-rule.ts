@@ -31,7 +31,7 @@ export interface RuleCheck<Req> extends Check {
  */
 export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-key" | "shadow-fault";
 
-/** What a rule answers about a request: the check to make, or why there is none. */
+/** What a rule answers about a request: the check to make, or the reason why it makes no check. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
 /** A rule made ready: options checked, key and match compiled, limits made. */

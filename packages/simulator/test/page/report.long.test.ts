@@ -205,7 +205,7 @@ describe("a hostile log", () => {
     expect(await page.$$eval("img, iframe, [onerror], [onclick], body b[onclick]", (found) => found.length)).toBe(0);
     expect(await page.$$eval("script", (found) => found.length)).toBe(2);
     expect(await page.textContent("footer")).toContain("</script><script>alert(5)</script>");
-    // The rules count by different keys, so the share says of whom.
+    // The rules count by different keys, so the share names its clients.
     const limited = page.locator(".figure", { hasText: "Clients ever limited" });
     expect(await limited.locator("dd").textContent()).toMatch(new RegExp(`100\\s% of ${names.length} by header:user-agent$`));
     expect(await page.$$eval(".rule .foreign", (all) => all.map((each) => each.textContent))).toEqual([
