@@ -3,9 +3,11 @@ import { createLimiter, type Decision, fixedWindow, type Store } from "@floodgat
 import { type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
+import * as fc from "fast-check";
 import { Cluster } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { allRuns } from "../../../test/runs.js";
+import { slotOf as slotOfStore } from "../src/clients/slot.js";
 import { redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
 import { type Connected, libraries } from "./libraries.js";
@@ -226,6 +228,18 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     const checks = limits.map((limit): Check => ({ limit, key, cost: 1 }));
     expect(await store.consumeAll(checks, timeoutMs)).toMatchObject([{ remaining: 5 }, { remaining: 5 }, { remaining: 7 }]);
   });
+});
+
+it("a key has the slot that the server computes", async () => {
+  // As clients send it: the store escapes halves of surrogate pairs.
+  const part = fc.oneof(fc.constantFrom("{", "}", "{}", "{}}", "{a}", "\0", "\r\n", "\u{1f600}"), fc.string({ unit: "grapheme" }));
+  const keys = fc.sample(
+    fc.array(part, { maxLength: 6 }).map((parts) => Buffer.from(parts.join("")).toString()),
+    2000,
+  );
+  const node = cluster.nodes[0] as RedisServer;
+  const ofServer = await Promise.all(keys.map(async (key) => [key, await node.command("CLUSTER", "KEYSLOT", key)]));
+  expect(keys.map((key) => [key, slotOfStore(key)])).toEqual(ofServer);
 });
 
 it.each([
