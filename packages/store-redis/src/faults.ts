@@ -11,7 +11,7 @@ export function timeout(timeoutMs: number): FloodgateError {
 export function queueTimeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_QUEUE_TIMEOUT",
-    `The request waited ${Math.round(timeoutMs)} ms behind others that Redis answered, and was not sent. Nothing was charged. This process has too many requests: reduce its load, or raise \`timeoutMs\`.`,
+    `The request waited ${Math.round(timeoutMs)} ms behind others that Redis answered, and was not sent. Nothing was charged. Reduce the load of this process, or raise \`timeoutMs\`.`,
   );
 }
 
@@ -23,9 +23,12 @@ export function movingTimeout(timeoutMs: number): FloodgateError {
   );
 }
 
-/** Whether Redis says that keys are moving between two servers of a Cluster: a command with several keys, or a script that deletes a key and uses it again. */
+/**
+ * Whether Redis says that keys are moving between two servers of a Cluster: a command with several keys, or a script that deletes a key and
+ * uses it again. GLIDE follows no redirection after it.
+ */
 export function isMoving(text: string): boolean {
-  return /^TRYAGAIN|attempted to access a non local key/.test(text);
+  return /^TRYAGAIN|- (TryAgain|Moved)|a non local key/.test(text);
 }
 
 /** A whole batch failed in Redis or its client. */

@@ -44,7 +44,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     if (scopeOf(limiter.store) !== scope) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
-        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
+        `consumeAll checks limiters of one store, but ${shown(limiter.name)} and ${shown(first.name)} have different ones. Give both the same store.`,
       );
     }
     const named = limiter as NamedLimiter<M>;
@@ -56,7 +56,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
       );
     }
     const limit = named.holding(hold, "consumeAll");
-    list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost) });
+    list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost), shadow: false, dryRun: false });
     if (isZero(limit)) hasZero = true;
     listeners.push(activeListener(named.onEvent));
   }

@@ -42,7 +42,7 @@ export function claimNames(where: string, guard: Guard, claims: readonly Claim[]
     if (known === undefined || known === owner) continue;
     throw new FloodgateError(
       "FLOODGATE_NAME_TAKEN",
-      `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
+      `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other, close that first: limit.close().`,
       { at: [...at, "name"] },
     );
   }

@@ -246,7 +246,7 @@ export class CompiledRule<Req> implements LimitDefinition {
   checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
     if (this.#exempt?.hasKey(key)) return "exempt";
     const granted = this.#grants === undefined ? limit : (this.grantOf(key)?.limit ?? limit);
-    return { limit: granted, key, cost, shadow: this.shadow, rule: this };
+    return { limit: granted, key, cost, shadow: this.shadow, dryRun: false, rule: this };
   }
 
   /** The grant of a key, as text, that is in force. */

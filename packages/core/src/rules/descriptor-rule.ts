@@ -113,7 +113,7 @@ function checkForDescriptors(where: string, { fixed, plans, options }: CheckedRu
   const held = limits.find(({ limit }) => limit?.policy.holdMs !== undefined);
   if (held !== undefined) {
     throw conflict(
-      `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never tells when that is. Use another policy without \`hold\`, or floodgate gateway.`,
+      `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never says when. Use another policy without \`hold\`, or floodgate gateway.`,
       options.hold === undefined ? held.at : ["hold"],
     );
   }

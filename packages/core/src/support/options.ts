@@ -1,12 +1,14 @@
 import { type ErrorCode, FloodgateError, invalidOption, short, shown, wrongOption } from "./errors.js";
 import { foreignAdvice } from "./foreign-options.js";
 
-/** Rejects options that are not an object, and unknown options. For an option of another library, the error names ours. */
+/** Rejects options that are not an object, options that every object inherits, and unknown options. For an option of another library, the error names ours. */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
   // Rejects maps, regular expressions and the like. Class instances and objects of another realm are accepted.
   if (Object.prototype.toString.call(options) !== "[object Object]") {
     throw invalidOption(`${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`);
   }
+  const inherited = known.find((option) => option in {});
+  if (inherited !== undefined) throw invalidOption(`${where}: delete \`${inherited}\` from Object.prototype.`);
   const unknown = Object.keys(options as object).filter((word) => !known.includes(word));
   if (unknown.length === 0) return;
   throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", unknownOptions(where, options as Record<string, unknown>, unknown, known), {
@@ -25,10 +27,9 @@ function unknownOptions(where: string, options: Readonly<Record<string, unknown>
     const advice = foreignAdvice(word, options, known) ?? usual;
     byAdvice.set(advice, [...(byAdvice.get(advice) ?? []), `\`${short(word)}\``]);
   }
-  const sentences = [...byAdvice].map(([advice, words], i) => {
-    const option = `option${words.length > 1 ? "s" : ""} ${words.join(" and ")}`;
-    return i === 0 ? `${where} has no ${option}. ${advice}` : `It has no ${option} either. ${advice}`;
-  });
+  const sentences = [...byAdvice].map(
+    ([advice, words], i) => `${i === 0 ? where : "It"} has no option${words.length > 1 ? "s" : ""} ${words.join(" and ")}. ${advice}`,
+  );
   return sentences.join(" ");
 }
 
@@ -40,7 +41,7 @@ export const wholeOf = (least: number, value: unknown): string =>
 export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
   throw invalidOption(
-    `${where}: \`${option}\` must be ${wholeOf(least, value)}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
+    `${where}: \`${option}\` must be ${wholeOf(least, value)}, but was ${shown(value)}${Number.isNaN(value) ? `: a variable is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
     [option],
   );
 }

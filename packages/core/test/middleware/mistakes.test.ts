@@ -79,7 +79,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [
       "the Number of a variable that is not set",
       { limit: Number(undefined), window: "1m" },
-      /^FLOODGATE_INVALID_OPTION: .*but was NaN, which is the Number of a variable that is not set\. Write limit: Number\(process\.env\.LIMIT \?\? 100\)\./,
+      /^FLOODGATE_INVALID_OPTION: .*but was NaN: a variable is not set\. Write limit: Number\(process\.env\.LIMIT \?\? 100\)\./,
     ],
     ["a negative limit", { limit: -1, window: "1m" }, /: `limit` must be a whole number of at least 1, but was -1\. Write limit: 100\.$/],
     [

@@ -220,7 +220,7 @@ export function checkAskedRules({ rules }: RuleSet, { presets, apiListen }: Sett
       );
       refuse(
         rule.hold === undefined ? placeOf(rule, "concurrency") : ["hold"],
-        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
+        "holds units until a request has ended (concurrency, hold), but a gateway that asks never says when. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
       );
     }
     if (!areAsked && apiListen === undefined) return;

@@ -30,9 +30,8 @@ export class GlideClientOf extends RedisClient {
     return runs.map(({ command, args, firstKey }) => {
       const route = this.isCluster ? { route: { type: "primarySlotKey", key: firstKey } } : undefined;
       return this.#glide.customCommand([command, ...args], route).catch((error: Error) => {
-        // It has words of its own for the server's codes, and follows no redirection after TRYAGAIN.
-        const message = error.message.replace(/^.*\bNoScriptError\b/, "NOSCRIPT").replace(/^.*- (TryAgain|Moved)\b/, "TRYAGAIN");
-        throw new Error(message, { cause: error });
+        // It has words of its own for the server's codes.
+        throw new Error(error.message.replace(/^.*\bNoScriptError\b/, "NOSCRIPT"), { cause: error });
       });
     });
   }
