@@ -70,7 +70,7 @@ export class Live implements LiveRules, OriginListener {
   #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
   /** The message of the last reported refusal; undefined once the refusal is over. */
   #reported: string | undefined;
-  refused: Refusal | undefined;
+  refused: Refusal | undefined = undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
     this.name = origin.source;

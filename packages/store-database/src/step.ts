@@ -28,7 +28,7 @@ export class Step<T = unknown> extends Waiter<T> {
   readonly #timeoutMs: number;
   readonly #owner: StepOwner;
   /** Of the last run. */
-  result: T | undefined;
+  result: T | undefined = undefined;
 
   constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, owner: StepOwner) {
     super(timeoutMs);

@@ -18,13 +18,13 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   /** The index of its first key in the batch, from 1. */
   firstKey = 0;
   /** The queue that it waits in, and when its server answered last; undefined after it was sent. */
-  queue: { readonly answeredMs: number } | undefined;
+  queue: { readonly answeredMs: number } | undefined = undefined;
   /** Whether a server has answered that its keys are moving to another one: maybe because another step of its run had deleted one. */
   isMoving = false;
   readonly #timeoutMs: number;
   #read: unknown;
   /** The problem of this step, if only this step failed. */
-  problem: string | undefined;
+  problem: string | undefined = undefined;
 
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
     super(timeoutMs);

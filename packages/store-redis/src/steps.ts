@@ -23,7 +23,7 @@ export class Consume extends Step<Decision, Decision | DecisionReply> {
   readonly key: string;
   readonly cost: number;
   /** The equal ones of its batch, with itself. Undefined if there are no others. */
-  equals: EqualConsumes | undefined;
+  equals: EqualConsumes | undefined = undefined;
 
   constructor(known: KnownLimit, key: string, redisKey: string, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs);

@@ -68,7 +68,8 @@ async function bundle({ path, inlined }: Package, entries: readonly string[], ou
     platform: "node",
     tsconfig: false,
     plugins: [folders(source), texts],
-    transform: { target: "es2022" },
+    // As the setting of the compiler.
+    transform: { target: "es2022", typescript: { removeClassFieldsWithoutInitializer: true } },
     onLog: (_, { message }) => {
       throw new Error(`${path}: ${message}`);
     },

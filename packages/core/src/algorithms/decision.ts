@@ -43,20 +43,20 @@ export class ChargeRecord<P = unknown> implements Charge {
  * copies: a spread, JSON and structuredClone do not copy them.
  */
 export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
-  declare readonly allowed: boolean;
-  declare readonly limit: number;
-  declare readonly remaining: number;
-  declare readonly retryAfterMs: number;
-  declare readonly resetAfterMs: number;
-  declare readonly delayMs: number;
-  declare readonly cost: number;
-  declare readonly atMs: number;
-  declare readonly name: string;
-  declare readonly policy: P;
-  declare readonly degraded: boolean;
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly retryAfterMs: number;
+  readonly resetAfterMs: number;
+  readonly delayMs: number;
+  readonly cost: number;
+  readonly atMs: number;
+  readonly name: string;
+  readonly policy: P;
+  readonly degraded: boolean;
   // Rare, so only decisions that have them have these properties.
-  declare readonly blocked?: KeyBlock | undefined;
-  declare readonly degradedBy?: DecisionUnder<P>["degradedBy"];
+  readonly blocked?: KeyBlock | undefined;
+  readonly degradedBy?: DecisionUnder<P>["degradedBy"];
   // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;

@@ -6,7 +6,7 @@ import type { Decision, Limit } from "./decision.js";
 import type { Blocked, Until } from "./store.js";
 
 class BlockedDecision extends MadeDecision<Policy> {
-  declare readonly blocked: KeyBlock;
+  override readonly blocked: KeyBlock;
   readonly #unblocked: Decision;
   readonly #nowMs: number;
 

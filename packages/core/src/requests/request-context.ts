@@ -53,29 +53,29 @@ const unread: unique symbol = Symbol("unread");
  * middleware decided. The fields are not `#private`, because private fields make an object for each request slower to create.
  */
 export class RequestContext<Req = unknown> {
-  declare readonly request: Req;
-  declare readonly by: Middleware;
+  readonly request: Req;
+  readonly by: Middleware;
   /** The context of the middleware that the request passed before, if any. */
-  declare readonly previous: RequestContext | undefined;
+  readonly previous: RequestContext | undefined;
   /** The previous context of this same middleware, if it is mounted twice or the app forwards the request to another path. */
-  declare readonly previousHere: RequestContext | undefined;
+  readonly previousHere: RequestContext | undefined;
   /** The rules that the request was checked under. Retaining the checks themselves costs more than rebuilding them. */
-  declare rules: readonly { readonly name: string }[];
-  declare decision: Decision | undefined;
+  rules: readonly { readonly name: string }[];
+  decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
-  declare reported: Decision | undefined;
+  reported: Decision | undefined;
   /** When the store was asked: of `timeOfAsking`; -1 if nobody listens. */
-  declare storeAskedMs: number;
+  storeAskedMs: number;
   /** The event of the request that this middleware has emitted. */
-  declare emitted: RequestEvent | undefined;
+  emitted: RequestEvent | undefined;
   /** A header that a listener adds to the response. It must be set before the listener awaits anything. */
-  declare extraHeader: { readonly name: string; readonly value: string; readonly list: boolean } | undefined;
-  declare readonly settings: RequestSettings<Req>;
-  declare private readAddress: Promised<string | undefined> | typeof unread;
-  declare private readIp: Promised<string | undefined> | typeof unread;
-  declare private readPath: Readings | undefined;
-  declare private readMethod: string | undefined;
-  declare private answers: Answer<Req> | undefined;
+  extraHeader: { readonly name: string; readonly value: string; readonly list: boolean } | undefined;
+  readonly settings: RequestSettings<Req>;
+  private readAddress: Promised<string | undefined> | typeof unread;
+  private readIp: Promised<string | undefined> | typeof unread;
+  private readPath: Readings | undefined;
+  private readMethod: string | undefined;
+  private answers: Answer<Req> | undefined;
 
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {

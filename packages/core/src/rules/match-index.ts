@@ -22,11 +22,11 @@ export interface PathPattern {
 /** A prefix of one or more patterns. */
 class Node<T> {
   readonly literals = new Map<string, Node<T>>();
-  oneSegment: Node<T> | undefined;
+  oneSegment: Node<T> | undefined = undefined;
   /** The node after a `*` here. A walk reaches it at once, because `*` may match no segment, and stays in it. */
-  anySegments: Node<T> | undefined;
+  anySegments: Node<T> | undefined = undefined;
   readonly stays: boolean;
-  end: T | undefined;
+  end: T | undefined = undefined;
   /** The last step of a walk that reached this node, so that each step counts it once. */
   reachedAt = 0;
 

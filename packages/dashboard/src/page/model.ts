@@ -21,7 +21,7 @@ export class Model {
   range: Range = "minute";
   connection: Connection = "connecting";
   /** Why nothing could be read. */
-  trouble: string | undefined;
+  trouble: string | undefined = undefined;
   #newest: LiveFigures | undefined;
   /** The hour is always read, the day once it was chosen. */
   readonly #longer: { [R in LongRange]?: History } = {};

@@ -43,7 +43,7 @@ class Connection {
   /** Requests that wait for their decision or for their turn. */
   pending = 0;
   /** The newest request, if it was passed on. */
-  exchange: Exchange | undefined;
+  exchange: Exchange | undefined = undefined;
 
   constructor(peer: Peer) {
     this.peer = peer;

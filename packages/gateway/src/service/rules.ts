@@ -15,10 +15,10 @@ export class ServiceRules {
   readonly #use: (rules: LiveRules) => void;
   readonly #closing = new AbortController();
   /** Undefined until they have been read for the first time. */
-  live: LiveRules | undefined;
+  live: LiveRules | undefined = undefined;
   #waiting: Promise<void> | undefined;
   /** Why there are no rules yet. */
-  missing: string | undefined;
+  missing: string | undefined = undefined;
 
   /** @param use starts the limit with the rules. It throws if it refuses them. */
   constructor(settings: Settings, redis: Redis | Cluster | undefined, use: (rules: LiveRules) => void) {

@@ -17,7 +17,7 @@ export class Needs {
   /** Whether there were more clients than are measured. */
   isFull = false;
   /** The client that needs most, and when it did. */
-  greatest: { readonly key: string; readonly atMs: number; readonly need: number } | undefined;
+  greatest: { readonly key: string; readonly atMs: number; readonly need: number } | undefined = undefined;
 
   constructor(policy: Policy, keys: KeyIndex) {
     this.keys = keys;

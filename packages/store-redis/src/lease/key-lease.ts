@@ -24,7 +24,7 @@ export interface Fetch {
 export class KeyLease {
   /** Oldest first. */
   grants: Grant[] = [];
-  fetch: Fetch | undefined;
+  fetch: Fetch | undefined = undefined;
   /** Leases that are over here, and that Redis may not know of yet. */
   ending = 0;
   /** No fetch before this time. */
