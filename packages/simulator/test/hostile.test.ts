@@ -89,6 +89,18 @@ it("a zstd file is replayed where Node.js can, else the error says what to do", 
   } else expect(await simulate([logOf(zstdCompressSync(good.join("\n")))], perIp)).toMatchObject({ requests: 2, rules: [{ limited: 1 }] });
 });
 
+// The first bytes that xz, bzip2 and zip write.
+it.each([
+  ["xz", "xz -dc", "\xfd7zXZ\0"],
+  ["bzip2", "bzip2 -dc", "BZh91AY&SY"],
+  ["zip", "unzip -p", "PK\x03\x04\x14\0"],
+])("a log compressed with %s is refused with the program that reads it", async (name, program, start) => {
+  const log = logOf(Buffer.from(start, "latin1"), "access.log");
+  const why = `is compressed with ${name}, which Node.js does not read. Write ${program}`;
+  await expect(simulate([log], perIp)).rejects.toThrow(`access.log ${why} access.log | floodgate simulate -.`);
+  await expect(simulate([{ ...log, name: "stdin", once: true }], perIp)).rejects.toThrow(`stdin ${why} | floodgate simulate -.`);
+});
+
 it("time that runs backwards counts as the latest time, and is counted", async () => {
   const fixed = rules("rules: [{ name: per-ip, policy: { algorithm: fixed-window, limit: 1, window: 1m } }]");
   const lines = [600, 700, 0, 0].map((seconds) => lineAt("192.0.2.1", seconds));

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import * as zlib from "node:zlib";
 import { createGunzip, type Gunzip } from "node:zlib";
+import type { FloodgateError } from "@floodgate/core";
 import { invalidOption } from "@floodgate/core/rules";
 
 /** A log: a file, or a stream such as standard input. */
@@ -21,23 +22,39 @@ export function fileSource(path: string): LogSource {
   return { name: path, open: () => createReadStream(path, { highWaterMark: chunkBytes }) };
 }
 
-/** The bytes of a log, decompressed if they are gzip or zstd. `told` is called with the number of bytes that each chunk had in the file. */
+/** Node.js reads zstd from version 22.15 on, which is newer than the types that this is compiled with. */
+const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => Gunzip };
+
+/** Compressions by their first bytes: a decoder, or the program that decompresses them. */
+const compressions = [
+  { magic: "\x1f\x8b", name: "gzip", program: "gzip -dc", decoder: createGunzip },
+  { magic: "\x28\xb5\x2f\xfd", name: "zstd", program: "zstd -dc", decoder: createZstdDecompress },
+  { magic: "\xfd7zX", name: "xz", program: "xz -dc", decoder: undefined },
+  { magic: "BZh", name: "bzip2", program: "bzip2 -dc", decoder: undefined },
+  { magic: "PK\x03\x04", name: "zip", program: "unzip -p", decoder: undefined },
+] as const;
+
+/**
+ * The bytes of a log, decompressed if they are gzip or zstd. `told` is called with the number of bytes that each chunk had in the file.
+ * @throws FloodgateError if Node.js cannot decompress it.
+ */
 export async function* bytesOf(source: LogSource, told: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
   const chunks = chunksOf(source, told);
   const { value: first = new Uint8Array() } = await chunks.next();
   const all = startingWith(first, chunks);
-  if (first[0] === 0x1f && first[1] === 0x8b) yield* decompressed(all, createGunzip());
-  else if (first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd) yield* decompressed(all, zstd(source.name));
-  else yield* all;
+  const start = Buffer.from(first.subarray(0, 4)).toString("latin1");
+  const found = compressions.find(({ magic }) => start.startsWith(magic));
+  if (found === undefined) yield* all;
+  else if (found.decoder !== undefined) yield* decompressed(all, found.decoder());
+  else throw undecodable(source, found);
 }
 
-/** The decoder of zstd in this Node.js, which is newer than the types that this is compiled with. */
-function zstd(name: string): Gunzip {
-  const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => Gunzip };
-  if (createZstdDecompress !== undefined) return createZstdDecompress();
-  throw invalidOption(
-    `${name} is compressed with zstd, which Node.js reads from version 22.15 on; this is ${process.version}. Write zstd -dc ${name} | floodgate simulate -, or use a newer Node.js.`,
-  );
+function undecodable({ name, once }: LogSource, { name: compression, program }: (typeof compressions)[number]): FloodgateError {
+  const isZstd = compression === "zstd";
+  const reads = isZstd ? `reads from version 22.15 on; this is ${process.version}` : "does not read";
+  const what = `${name} is compressed with ${compression}, which Node.js ${reads}.`;
+  const file = once === true ? "" : ` ${name}`;
+  return invalidOption(`${what} Write ${program}${file} | floodgate simulate -${isZstd ? ", or use a newer Node.js" : ""}.`);
 }
 
 /** The chunks of a log. The first ones come as one, until there are enough bytes to tell what they are. */
