@@ -6,15 +6,31 @@ export interface LogTarget {
   write(line: string): unknown;
   /** Whether a person reads them. */
   readonly isTTY?: boolean | undefined;
+  /** How much waits to be written. While it is more than a megabyte, lines are dropped, and the next one says how many. */
+  readonly writableLength?: number | undefined;
 }
+
+/** A reader that has stopped must not fill the memory. */
+const maxWaiting = 2 ** 20;
 
 /** Makes a log of one line an event: JSON, or readable on a terminal. No line can control a terminal. */
 export function createLog({ logLevel, logFormat }: Pick<Settings, "logLevel" | "logFormat">, target: LogTarget): Logger {
-  const write = isPretty({ logFormat }, target)
-    ? (line: string) => target.write(prettyLine(line))
-    : (line: string) => target.write(withoutControls(line));
+  const format = isPretty({ logFormat }, target) ? prettyLine : withoutControls;
+  let dropped = 0;
+  const write = (line: string): void => {
+    if ((target.writableLength ?? 0) > maxWaiting) {
+      dropped++;
+      return;
+    }
+    target.write(format(line));
+    dropped = 0;
+  };
   const timestamp = pino.stdTimeFunctions.isoTime;
-  return pino({ level: logLevel, base: null, messageKey: "message", timestamp, formatters: { level: (level) => ({ level }) } }, { write });
+  const mixin = (): object => (dropped > 0 ? { dropped } : {});
+  return pino(
+    { level: logLevel, base: null, messageKey: "message", timestamp, mixin, formatters: { level: (level) => ({ level }) } },
+    { write },
+  );
 }
 
 /** Whether lines are readable, in place of JSON. */

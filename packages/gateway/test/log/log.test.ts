@@ -95,6 +95,20 @@ test.each(["json", "pretty"] as const)("nothing in a %s line controls a terminal
   expect(text.split("\n").filter((line) => line.startsWith("INFO"))).toEqual([]);
 });
 
+test("lines are dropped while a megabyte waits to be written, and the next line says how many", () => {
+  const { settings } = resolveSettings("serve", { code: { rules: "limits.yaml" } });
+  const lines: string[] = [];
+  const pipe = { writableLength: 0, write: (line: string) => lines.push(line) };
+  const log = createLog(settings, pipe);
+  log.warn("read");
+  pipe.writableLength = 2 ** 20 + 1;
+  for (let i = 0; i < 3; i++) log.warn("not read");
+  pipe.writableLength = 0;
+  for (let i = 0; i < 2; i++) log.warn("read again");
+  const shown = lines.map((line) => JSON.parse(line)).map(({ message, dropped }) => ({ message, dropped }));
+  expect(shown).toEqual([{ message: "read" }, { message: "read again", dropped: 3 }, { message: "read again" }]);
+});
+
 test("lines are readable on a terminal, and JSON elsewhere", () => {
   const [terminal, pipe]: [string[], string[]] = [[], []];
   vi.setSystemTime(new Date("2026-11-22T12:00:01Z"));
