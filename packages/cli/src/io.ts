@@ -1,4 +1,5 @@
 import { text as readText } from "node:stream/consumers";
+import { WriteStream } from "node:tty";
 import { styleText } from "node:util";
 
 /** The terminal of a command: everything it reads and writes besides files and Redis. */
@@ -30,7 +31,8 @@ export const processIo: Io = {
   isTerminal: process.stdout.isTTY === true,
   errTerminal: process.stderr.isTTY === true ? process.stderr : undefined,
   get hasColors() {
-    return this.isTerminal && process.stdout.hasColors();
+    // FORCE_COLOR says so where there is no terminal, in CI for example. Node reads it, NO_COLOR and TERM.
+    return (this.isTerminal || process.env["FORCE_COLOR"] !== undefined) && WriteStream.prototype.hasColors();
   },
 };
 

@@ -43,8 +43,17 @@ describe("the command's process", () => {
 });
 
 test("serve and gateway are loaded only for their own commands", () => {
-  const script = `require(${JSON.stringify(join(__dirname, "../dist/index.js"))}); console.log(Object.keys(require.cache).filter((file) => /gateway/.test(file)).length)`;
+  const script = `require(${JSON.stringify(join(__dirname, "../dist/index.js"))}); console.log(String(Object.keys(require.cache).filter((file) => /gateway/.test(file)).length))`;
   expect(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" })).toBe("0\n");
+});
+
+test.each([
+  [{ FORCE_COLOR: undefined }, false],
+  [{ FORCE_COLOR: "1" }, true],
+  [{ FORCE_COLOR: "0" }, false],
+])("a process without a terminal has colours if FORCE_COLOR says so: %o", async (env, hasColors) => {
+  const { out } = await floodgateProcess(["check", file, "--request", "/"], { env: { NO_COLOR: undefined, ...env } });
+  expect(out.includes("\u001b[1m")).toBe(hasColors);
 });
 
 describe("a process with an output", () => {
