@@ -145,7 +145,7 @@ class Resolver {
     { type, secret, example }: Setting<unknown>,
     value: unknown,
     { origin, subject, write, prefix = "", text }: Place,
-    base = process.cwd(),
+    base = "",
   ): void {
     const { success, data } = type.schema.safeParse(value);
     const reason = success ? type.reason?.(data) : undefined;
@@ -179,7 +179,7 @@ class Resolver {
   }
 }
 
-/** Paths are relative to where they are written. */
+/** Paths are relative to where they are written, or to the working directory, which may have been deleted if all paths are absolute. */
 function withPaths(value: unknown, isPath: boolean, base: string): unknown {
   if (typeof value !== "string") return value;
   if (isPath) return resolve(base, value);

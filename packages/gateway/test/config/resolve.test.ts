@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { anyCharacter } from "../../../conformance/test/characters.js";
 import { printSettings } from "../../src/config/print.js";
@@ -139,6 +139,19 @@ function problemsOf(command: Command, sources: Sources): string[] {
 }
 
 const rules = { rules: "limits.yaml" };
+
+test("settings with absolute paths need no working directory, which may have been deleted", () => {
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(process, "cwd").mockImplementation(() => {
+    throw new Error("ENOENT: no such file or directory, uv_cwd");
+  });
+  const file = { path: "/etc/floodgate.yaml", text: "secretFile: secret\n" };
+  const { settings } = resolveSettings("serve", {
+    flags: { rules: "/etc/limits.yaml", listen: "unix:/run/a.sock", trustedPeers: "unix" },
+    file,
+  });
+  expect(settings).toMatchObject({ rules: "/etc/limits.yaml", listen: "unix:/run/a.sock", secretFile: "/etc/secret" });
+});
 
 describe("a mistake is named with its place, what was given and what to write", () => {
   it.each<[string, string]>([
