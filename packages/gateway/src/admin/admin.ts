@@ -30,7 +30,9 @@ export async function startAdmin(service: Service): Promise<RunningServer | unde
     for (const close of whenClosed) close();
   };
   try {
-    const server = await listen(createServer(getRequestListener(app.fetch)), "admin", address, closeMs);
+    // Probes of HTTP/1.0 name no host, those of HAProxy and F5 for example.
+    const listener = getRequestListener(app.fetch, { hostname: "localhost" });
+    const server = await listen(createServer(listener), "admin", address, closeMs);
     const close = (): Promise<void> => {
       closeAll();
       return server.close();

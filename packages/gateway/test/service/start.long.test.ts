@@ -8,6 +8,7 @@ import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { gateway, serve } from "../../src/index.js";
+import { head, sendRaw } from "../ask/raw.js";
 import { few, Log, startServe, temporaryFolder } from "../world.js";
 
 const free = { listen: "127.0.0.1:0", admin: "127.0.0.1:0", drainMs: 0, closeMs: 5000, logFormat: "json" } as const;
@@ -263,6 +264,17 @@ describe("the admin server", () => {
     expect((await fetch(admin)).url).toBe(`${admin}/dashboard`);
     expect(await (await fetch(`${admin}/dashboard`)).text()).toContain("<title>");
     expect((await fetch(`${admin}/none`)).status).toBe(404);
+  });
+
+  // As HAProxy's `option httpchk GET /readyz` sends it.
+  it("answers probes of HTTP/1.0, which name no host, and shows them no dashboard", async () => {
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0" });
+    const probe = async (line: string) => (await sendRaw(`http://${running.addresses["admin"]}`, head(line)))[0]?.status;
+    expect(await Promise.all(["GET /healthz HTTP/1.0", "GET /readyz HTTP/1.0", "HEAD /readyz HTTP/1.0"].map(probe))).toEqual([
+      200, 200, 200,
+    ]);
+    expect(await probe("GET /dashboard HTTP/1.0")).toBe(404);
+    expect(await probe("GET /healthz HTTP/1.1")).toBe(400);
   });
 
   it("asks for the token if there is one", async () => {
