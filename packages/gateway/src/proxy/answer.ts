@@ -60,16 +60,16 @@ export class UpstreamTimeout extends Error {
 export class InvalidAnswer extends Error {}
 
 /** What the client is told if the upstream fails. Addresses and details of the network stay in the log. */
-export function failureAnswer(error: unknown): OwnAnswer {
-  if (error instanceof UpstreamTimeout) return problem(504, error.message);
+export function failureOf(error: unknown): readonly [status: number, detail: string] {
+  if (error instanceof UpstreamTimeout) return [504, error.message];
   const code = codeOf(error);
   // Node's parser refuses to read it, or its writer to pass it on.
   if (error instanceof InvalidAnswer || /^(?:HPE_|ERR_HTTP_|ERR_INVALID_)/.test(code))
-    return problem(502, "The upstream's answer is not valid HTTP.");
-  if (unreachable.has(code)) return problem(502, "The upstream cannot be reached.");
-  if (code === "ETIMEDOUT") return problem(504, "The upstream did not accept a connection in time.");
-  if (/CERT|TLS|SSL/.test(code)) return problem(502, "The upstream's certificate is not valid, or it does not speak TLS.");
-  return problem(502, "The upstream closed the connection before it answered.");
+    return [502, "The upstream's answer is not valid HTTP."];
+  if (unreachable.has(code)) return [502, "The upstream cannot be reached."];
+  if (code === "ETIMEDOUT") return [504, "The upstream did not accept a connection in time."];
+  if (/CERT|TLS|SSL/.test(code)) return [502, "The upstream's certificate is not valid, or it does not speak TLS."];
+  return [502, "The upstream closed the connection before it answered."];
 }
 
 const unreachable = new Set([

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
-import { codeOf, failureAnswer, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
+import { codeOf, failureOf, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
 import { responseHead } from "./response-head.js";
 import { hasBody, type Upstream } from "./upstream.js";
@@ -211,8 +211,9 @@ export class Exchange implements UpstreamUser {
   }
 
   #fail(error: unknown): void {
-    this.#upstream.logFailure(error, "The upstream did not answer.");
-    this.#refuse(failureAnswer(error));
+    const [status, detail] = failureOf(error);
+    this.#upstream.logFailure(error, detail);
+    this.#refuse(problem(status, detail));
   }
 
   /** Answers in place of the upstream, which is left. */

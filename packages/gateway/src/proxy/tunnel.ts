@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { clientClosedRequest, type Outcome } from "@floodgate/core/adapter";
-import { failureAnswer, sendOnSocket, UpstreamTimeout } from "./answer.js";
+import { failureOf, problem, sendOnSocket, UpstreamTimeout } from "./answer.js";
 import { Exchange } from "./exchange.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
 import { upgradeHead } from "./response-head.js";
@@ -48,8 +48,9 @@ export class Tunnel implements UpstreamUser {
 
   onError(error: Error): void {
     if (this.#isOpen || this.#isAnswered) return;
-    this.#upstream.logFailure(error, "The upstream did not answer a WebSocket handshake.");
-    const answer = failureAnswer(error);
+    const [status, detail] = failureOf(error);
+    this.#upstream.logFailure(error, detail);
+    const answer = problem(status, detail);
     this.#answered(answer.status);
     sendOnSocket(this.#socket, { ...answer, headers: [...answer.headers, ...this.#outcome.headers] });
   }

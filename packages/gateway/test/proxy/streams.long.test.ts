@@ -242,7 +242,7 @@ describe("an upstream that fails", () => {
   it("is answered 502 if it refuses connections", async () => {
     const { url, lines } = await startGateway(1);
     expect(await problems(ask(url))).toEqual([502, "The upstream cannot be reached."]);
-    expect(lines).toContainEqual(expect.objectContaining({ reason: "ECONNREFUSED" }));
+    expect(lines).toContainEqual(expect.objectContaining({ reason: "ECONNREFUSED", message: "The upstream cannot be reached." }));
   });
 
   it("is answered 502 if it closes the connection, and 502 if it speaks nonsense", async () => {
@@ -250,6 +250,9 @@ describe("an upstream that fails", () => {
     expect(await problems(ask(closing.url))).toEqual([502, "The upstream closed the connection before it answered."]);
     const nonsense = await startGateway(await startRaw((socket) => socket.once("data", () => socket.end("hello\r\n\r\n"))));
     expect(await problems(ask(nonsense.url))).toEqual([502, "The upstream's answer is not valid HTTP."]);
+    expect(nonsense.lines).toContainEqual(
+      expect.objectContaining({ reason: "HPE_INVALID_CONSTANT", message: "The upstream's answer is not valid HTTP." }),
+    );
   });
 
   it.each([
