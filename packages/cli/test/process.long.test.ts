@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { limits, tempFolder } from "./files.js";
 import { floodgateProcess, floodgateWithOutput } from "./process.js";
 
@@ -72,6 +72,18 @@ describe("a process with an output", () => {
 
   it("that nobody reads exits as usual", async () => {
     expect(await floodgateWithOutput(["check", file], {})).toEqual({ code: 0, err: "" });
+  });
+
+  it("that nobody reads ends commands that run until they are stopped", async () => {
+    const log = write("access.log", "");
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    await floodgateProcess(["push", file, "--redis", `redis://127.0.0.1:${server.port}`]);
+    const endless = [
+      ["top", "--every", "10ms", "--redis", `redis://127.0.0.1:${server.port}`],
+      ["simulate", log, "--rules", file, "--follow", "--every", "10ms"],
+    ];
+    expect(await Promise.all(endless.map((args) => floodgateWithOutput(args, {})))).toMatchObject([{ code: 0 }, { code: 0 }]);
   });
 
   it("for errors that cannot be written exits as usual", async () => {

@@ -25,6 +25,7 @@ export async function floodgateWithOutput(
   { out = "pipe", err = "pipe" }: { out?: number | "pipe"; err?: number | "pipe" },
 ): Promise<Omit<Ended, "out">> {
   const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", out, err] });
+  onTestFinished(() => void child.kill("SIGKILL"));
   child.stdout?.destroy();
   let written = "";
   child.stderr?.on("data", (chunk) => {

@@ -29,7 +29,7 @@ export async function followLogs(
   options: SimulateOptions,
   { everyMs, json }: { readonly everyMs: number; readonly json: boolean },
 ): Promise<Simulation> {
-  const { signal, ignore } = interruption();
+  const { signal, ignore } = interruption(true);
   const table = io.isTerminal && !json ? new LiveText(io) : undefined;
   let lastMs = performance.now();
   const onLook = (simulation: () => Simulation): void => {

@@ -38,7 +38,7 @@ export function addTop(program: Command, io: Io): void {
 
 async function top(io: Io, options: TopOptions): Promise<void> {
   const live = io.isTerminal && options.json !== true && options.once !== true ? new LiveText(io) : undefined;
-  const { signal, ignore } = interruption();
+  const { signal, ignore } = interruption(true);
   try {
     await withRedis(options, async (redis) => {
       while (!signal.aborted) {
