@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
 import { Failure, unreadable, unwritable } from "./failure.js";
@@ -23,14 +23,30 @@ export async function readText(io: Io, file: string): Promise<{ text: string; na
 }
 
 /**
- * Writes a file. `wx` does not overwrite one.
+ * Writes a file. `wx` does not overwrite one. If the disk is full, for example, what stood there is put back.
  * @throws Failure if it cannot be written.
  */
 export async function writeText(file: string, text: string, flag: "w" | "wx" = "w"): Promise<void> {
+  const isNew = await lstat(file).then(
+    () => false,
+    ({ code }) => code === "ENOENT",
+  );
+  const before = await contentOf(file);
   try {
     await writeFile(file, text, { flag });
   } catch (cause) {
+    if (isNew) await rm(file, { force: true }).catch(() => undefined);
+    else if (before !== undefined && flag === "w") await writeFile(file, before).catch(() => undefined);
     throw unwritable(file, cause);
+  }
+}
+
+/** Undefined for what is no file, such as a terminal, and for a file that cannot be read. */
+async function contentOf(file: string): Promise<Buffer | undefined> {
+  try {
+    return (await stat(file)).isFile() ? await readFile(file) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -109,17 +109,23 @@ async function* readFile(name: string): AsyncGenerator<Uint8Array> {
  */
 export async function withRepeatable<T>(sources: readonly SizedSource[], use: (sources: readonly SizedSource[]) => Promise<T>): Promise<T> {
   if (sources.every(({ source }) => source.once !== true)) return use(sources);
-  const folder = await mkdtemp(join(tmpdir(), "floodgate-"));
+  const folder = await mkdtemp(join(tmpdir(), "floodgate-")).catch(cannotKeep);
   try {
     const repeatable = sources.map(async (sized, i): Promise<SizedSource> => {
       const { source } = sized;
       if (source.once !== true) return sized;
       const file = join(folder, `${i}`);
-      await pipeline(source.open(), createWriteStream(file, { mode: 0o600 }));
+      await pipeline(source.open(), createWriteStream(file, { mode: 0o600 })).catch(cannotKeep);
       return { source: { ...fileSource(file), name: source.name }, bytes: (await stat(file)).size };
     });
     return await use(await Promise.all(repeatable));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function cannotKeep(cause: Error): never {
+  if (cause instanceof Failure) throw cause;
+  const what = `the log cannot be kept in ${tmpdir()}, to read it again: ${cause.message}.`;
+  throw new Failure("unwritable", `${what} Set TMPDIR to a folder with space, or name files.`, { cause });
 }

@@ -1,12 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { limits, tempFolder } from "./files.js";
 import { floodgateProcess, floodgateWithOutput } from "./process.js";
 
-const { write } = tempFolder();
+const { write, path } = tempFolder();
 const file = write("limits.yaml", limits);
 
 describe("the command's process", () => {
@@ -40,6 +40,20 @@ describe("the command's process", () => {
     expect(all.map(({ code }) => code)).toEqual([1, 1, 2, 64]);
     for (const { out, err } of all) expect(out + err).not.toMatch(/^\s+at /m);
   });
+});
+
+test("a file that cannot be written whole, as on a full disk, stays as it was", () => {
+  const main = join(__dirname, "..", "dist", "main.js");
+  const init = (file: string, ...args: readonly string[]) =>
+    spawnSync("sh", ["-c", 'ulimit -f 1; exec "$0" "$@"', process.execPath, main, "init", file, "--preset", "per-ip,login", ...args], {
+      encoding: "utf8",
+    });
+  const old = write("old.yaml", "rules: []\n");
+  const { status, stderr } = init(old, "--force");
+  expect([status, stderr]).toEqual([74, expect.stringContaining(`${old} cannot be written: EFBIG`)]);
+  expect(readFileSync(old, "utf8")).toBe("rules: []\n");
+  expect(init(path("new.yaml")).status).toBe(74);
+  expect(existsSync(path("new.yaml"))).toBe(false);
 });
 
 test("serve and gateway are loaded only for their own commands", () => {

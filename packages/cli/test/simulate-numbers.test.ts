@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
@@ -24,6 +24,14 @@ They differ most on
   192.0.2.9        10             2             5
   192.0.2.8         9             1             4
 `);
+});
+
+it("--suggest keeps standard input in a temporary folder, and says what to set if it cannot", async () => {
+  onTestFinished(() => void vi.unstubAllEnvs());
+  vi.stubEnv("TMPDIR", folder.path("none"));
+  const { code, out, err } = await floodgate(["simulate", "-", "--suggest"], log);
+  expect({ code, out }).toEqual({ code: 74, out: "" });
+  expect(err).toMatch(/the log cannot be kept in .*none, to read it again: ENOENT.* Set TMPDIR to a folder with space, or name files\.\n$/);
 });
 
 it("--suggest prints a rules file that check accepts, from standard input too", async () => {
