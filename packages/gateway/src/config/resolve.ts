@@ -148,13 +148,14 @@ class Resolver {
     base = "",
   ): void {
     const { success, data } = type.schema.safeParse(value);
-    const reason = success ? type.reason?.(data) : undefined;
+    const full = success ? withPaths(data, type.isPath === true, base) : undefined;
+    const reason = success ? (type.reason?.(data) ?? whyNoSocket(full)) : undefined;
     if (reason !== undefined) {
       this.#problems.push({ message: `${prefix}${subject}: ${reason}` });
       return;
     }
     if (success) {
-      this.#given.set(name, { value: withPaths(data, type.isPath === true, base), origin });
+      this.#given.set(name, { value: full, origin });
       return;
     }
     // A URL may hold a password.
@@ -184,4 +185,16 @@ function withPaths(value: unknown, isPath: boolean, base: string): unknown {
   if (typeof value !== "string") return value;
   if (isPath) return resolve(base, value);
   return isUnix(value) ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
+}
+
+/** The most bytes of a socket's path, which the system's structure for it bounds. Node cuts a longer path, and says nothing. */
+const maxSocketPath = process.platform === "linux" ? 107 : 103;
+
+/** Why a value is no socket that can be used; undefined if it is one, or no socket at all. */
+function whyNoSocket(value: unknown): string | undefined {
+  if (typeof value !== "string" || !isUnix(value)) return undefined;
+  const bytes = Buffer.byteLength(value) - "unix:".length;
+  if (bytes > maxSocketPath)
+    return `the path of the socket has ${bytes} bytes, above the maximum of ${maxSocketPath}. Choose a shorter one.`;
+  return undefined;
 }

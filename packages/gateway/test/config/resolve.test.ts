@@ -227,6 +227,16 @@ describe("a mistake is named with its place, what was given and what to write", 
     },
   );
 
+  // Node cuts it, and would listen at another path.
+  it.each(["listen", "upstream"] as const)("a socket with a path that is too long for the system (%s)", (name) => {
+    const flags = (path: string) => ({ rules: "limits.yaml", upstream, trustedPeers: "unix", [name]: `unix:${path}` });
+    const path = `/${"é".repeat(60)}`;
+    expect(() => resolveSettings("gateway", { flags: flags(path) })).toThrow(
+      new RegExp(`^--${name}: the path of the socket has 121 bytes, above the maximum of 10[37]\\. Choose a shorter one\\.$`),
+    );
+    expect(() => resolveSettings("gateway", { flags: flags(path.slice(0, 50)) })).not.toThrow();
+  });
+
   it("settings that contradict each other", () => {
     expect(problemsOf("gateway", {})).toEqual([
       "There are no rules. Write --rules limits.yaml. Or, for rules in Redis: --rules-key floodgate:rules.",
