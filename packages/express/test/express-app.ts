@@ -88,13 +88,18 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     outer: true,
     seesSending: true,
     begins: true,
+    presets: true,
     marksRequests: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer, begins }) {
+    async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer, begins, presets = {} }) {
       const app = express();
       if (proxy !== undefined) app.set("trust proxy", proxy === "forgeable" ? true : 1);
-      app.use(express.json());
+      app.use(express.json(), (_request: Request, response: Response, next: NextFunction) => {
+        // Not `response.set`, which edits types.
+        for (const name in presets) response.setHeader(name, presets[name] as string);
+        next();
+      });
       if (outer !== undefined) {
         app.use((_request: Request, response: Response, next: NextFunction) => {
           response.once("finish", () => outer((name) => response.get(name)));

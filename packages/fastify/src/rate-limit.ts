@@ -1,15 +1,15 @@
 import { type Decision, FloodgateError, LimitedError } from "@floodgate/core";
+import type { AppLimitOptions, RateLimitControls } from "@floodgate/core/adapter";
 import {
-  type AppLimitOptions,
   checkDecisionName,
   decideRequest,
   decisionOf,
+  dropBody,
   ensureAnswer,
   functionOrNothing,
   listed,
   oneOf,
   passInTurn,
-  type RateLimitControls,
   RouteLimits,
   runOnLimited,
   withControls,
@@ -147,7 +147,7 @@ function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest
     const { headers, action, status, body, decision } = outcome;
     for (const { name, value, list } of headers) reply.header(name, list ? listed(reply.getHeader(name), value) : value);
     const handler = (): unknown => {
-      reply.code(status);
+      for (const one of [reply.code(status), reply.raw]) dropBody(one);
       if (onLimited === "throw") throw Object.assign(new LimitedError({ decision }), { statusCode: status });
       const given = onLimited?.(request, reply, decision);
       // A reply is a promise too, but one that must not be awaited here.

@@ -79,12 +79,13 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
     outer: true,
     seesSending: true,
     begins: true,
+    presets: true,
     marksRequests: true,
     http2: true,
     routesAhead: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", http2, handler, onError, outer, begins }) {
+    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", http2, handler, onError, outer, begins, presets = {} }) {
       const rewrites = steps.filter((step) => "rewrite" in step);
       const app = Fastify({
         ...(http2 === true ? { http2: true as never } : {}),
@@ -100,6 +101,12 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
       app.setErrorHandler((error, _request, reply) => {
         onError(error);
         reply.code(500).send();
+      });
+      app.addHook("onRequest", (_request, reply, done) => {
+        // Hooks set the first, middlewares the second.
+        reply.headers(presets);
+        for (const name in presets) reply.raw.setHeader(name, presets[name] as string);
+        done();
       });
       if (begins === true) {
         app.addHook("onRequest", (_request, reply, done) => {

@@ -4,6 +4,7 @@ import {
   answeredBy,
   clientClosedRequest,
   contextMiddleware,
+  dropBody,
   type Header,
   type HeldRequests,
   type Outcome,
@@ -92,6 +93,12 @@ function setHeaders(c: Context, headers: readonly Header[]): void {
   for (const { name, value, list } of headers) c.header(name, value, { append: list });
 }
 
+/** The same, in place of what describes another body. */
+function rejectionHeaders(c: Context, headers: readonly Header[]): void {
+  dropBody({ getHeaderNames: () => [...c.body(null).headers.keys()], removeHeader: (name) => c.header(name) });
+  setHeaders(c, headers);
+}
+
 /**
  * Adds missing headers to a response. A response that Hono did not make has none of the prepared headers: a `new Response()`, a result of
  * `fetch()`, or a response of a mounted app.
@@ -145,12 +152,12 @@ function answer(c: Context, { body, status }: Outcome, headers: readonly Header[
     for (const { name, value } of headers) all[name] = value;
     return new Response(body.text, { status, headers: all });
   }
-  setHeaders(c, headers);
+  rejectionHeaders(c, headers);
   return c.body(body.text, status as ContentfulStatusCode, all);
 }
 
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
-  setHeaders(c, outcome.headers);
+  rejectionHeaders(c, outcome.headers);
   c.status(outcome.status as ContentfulStatusCode);
   try {
     c.res = (await answeredBy(() => onLimited(c, outcome.decision), example)) ?? answer(c, outcome, []);

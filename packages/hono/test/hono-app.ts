@@ -94,16 +94,18 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
     proxies: [],
     routesAhead: true,
     outer: true,
+    presets: true,
     seesSending: http2ServerOf !== undefined,
     http2: http2ServerOf !== undefined,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, host, http2, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, host, http2, handler, onError, outer, presets = {} }) {
       const app = new Hono<TestEnv>();
       app.use(bodyLimit({ maxSize: 100_000 }), async (c, next) => {
         if (c.req.header("content-type") === "application/json") c.set("body", await c.req.json());
         // Over HTTP/2, @hono/node-server cuts off a long response if the request's body is unread.
         else if (http2) await c.req.arrayBuffer();
+        for (const name in presets) c.header(name, presets[name]);
         await next();
       });
       if (outer !== undefined) {

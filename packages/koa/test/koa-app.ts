@@ -111,15 +111,20 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
     outer: true,
     seesSending: true,
     begins: true,
+    presets: true,
     http2: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer, begins }) {
+    async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer, begins, presets = {} }) {
       const app = new koa();
       app.on("error", onError);
       if (proxy !== undefined) app.proxy = true;
       if (proxy === "one hop") app.maxIpsCount = 1;
       app.use(parseJson);
+      app.use((ctx, next) => {
+        ctx.set(presets);
+        return next();
+      });
       if (outer !== undefined) {
         app.use(async (ctx, next) => {
           await next();

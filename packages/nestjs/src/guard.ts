@@ -1,6 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import type { Outcome } from "@floodgate/core/adapter";
-import { afterOnLimited, andThen, canReject, decisionOf, limitedMessage, passInTurn, setHeaders } from "@floodgate/core/adapter";
+import { afterOnLimited, andThen, canReject, decisionOf, dropBody, limitedMessage, passInTurn, setHeaders } from "@floodgate/core/adapter";
 import { type CanActivate, createParamDecorator, type ExecutionContext, HttpException, Inject, StreamableFile } from "@nestjs/common";
 import { identityOf, responseOf } from "./context.js";
 import { Floodgate, type Limit } from "./floodgate.js";
@@ -36,12 +36,13 @@ export const RateLimitDecision: (name?: string) => ParameterDecorator = createPa
 
 function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Outcome, wasBegun: boolean): boolean | Promise<boolean> {
   const { onLimited } = options;
-  const response = responseOf(context);
-  const type = context.getType<string>();
+  const [type, response] = [context.getType<string>(), responseOf(context)];
   // The fields of one GraphQL operation share a response, which shows the newest numbers.
   const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false })) : outcome.headers;
   if (response !== undefined) setHeaders(response, headers);
   if (outcome.action === "reject") {
+    // Fastify's reply has headers of its own.
+    if (type === "http" && !response?.headersSent) dropBody(context.getArgByIndex(1));
     // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
     const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
     const handler = isLate ? undefined : onLimited && (() => onLimited(context, outcome.decision));

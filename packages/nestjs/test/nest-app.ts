@@ -114,10 +114,11 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
     outer: true,
     seesSending: true,
     begins: true,
+    presets: true,
     routesAhead: true,
     // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
     store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", handler, onError, outer, begins }) {
+    async start({ limits: setups, anew, steps, proxy, host = "127.0.0.1", handler, onError, outer, begins, presets = {} }) {
       const floodgates: Floodgate[] = [];
       const guards = setups.map((_, i): CanActivate => ({ canActivate: (context) => guardOf(i).canActivate(context) }));
       let app: INestApplication;
@@ -162,12 +163,17 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
         app.use((request: Any, response: Any, next: () => void) => {
           request.url = rewrite(request.url);
           if (outer !== undefined) response.once("finish", () => outer((header) => response.get(header)));
+          for (const name in presets) response.setHeader(name, presets[name] as string);
           if (begins === true) response.flushHeaders();
           next();
         });
       } else {
         // Without a parser Fastify answers with an error. This one reads nothing, as Express does.
         adapter.getInstance().addContentTypeParser("application/octet-stream", (_request: Any, _payload: Any, done: Any) => done(null));
+        adapter.getInstance().addHook("onRequest", async (_request: Any, reply: Any) => {
+          reply.headers(presets);
+          for (const name in presets) reply.raw.setHeader(name, presets[name]);
+        });
         if (begins === true) adapter.getInstance().addHook("onRequest", async (_request: Any, reply: Any) => reply.raw.flushHeaders());
         if (outer !== undefined) {
           adapter.getInstance().addHook("onResponse", async (_request: Any, reply: Any) => outer((header) => reply.getHeader(header)));

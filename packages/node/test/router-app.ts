@@ -84,15 +84,17 @@ export const routerAdapter: Adapter = {
   outer: true,
   seesSending: true,
   begins: true,
+  presets: true,
   marksRequests: true,
   http2: true,
   // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
   store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
-  async start({ limits: setups, anew, steps, host, http2, handler, onError, outer, begins }) {
+  async start({ limits: setups, anew, steps, host, http2, handler, onError, outer, begins, presets = {} }) {
     const router = Router();
     router.use(async (request: IncomingMessage, response: ServerResponse, next: () => void) => {
       if (request.headers["content-type"] === "application/json") Object.assign(request, { body: await json(request) });
       if (outer !== undefined) response.once("finish", () => outer((name) => response.getHeader(name)?.toString()));
+      for (const name in presets) response.setHeader(name, presets[name] as string);
       if (begins === true) response.flushHeaders();
       next();
     });

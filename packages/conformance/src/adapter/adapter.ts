@@ -82,6 +82,8 @@ export interface Setup {
   readonly outer?: (header: (name: string) => string | undefined) => void;
   /** Send the headers of each response in a middleware before the limits, and leave the body to the handler. Set only if the adapter has `begins`. */
   readonly begins?: boolean;
+  /** Response headers that a middleware before the limits sets, by names in lower case. Set only if the adapter has `presets`. */
+  readonly presets?: Readonly<Record<string, string>>;
 }
 
 /** The properties of a middleware. */
@@ -106,6 +108,8 @@ export interface Adapter {
   readonly outer?: boolean;
   /** Whether `start` supports `Setup.begins`. */
   readonly begins?: boolean;
+  /** Whether `start` supports `Setup.presets`. */
+  readonly presets?: boolean;
   /** Whether the adapter can tell when a response has been sent, not only when its body has been read. */
   readonly seesSending?: boolean;
   /** Whether `start` supports `Setup.http2`. */

@@ -105,6 +105,7 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
   }
 
   if (adapter.begins !== true) return;
+  const presets = adapter.presets === true ? { presets: { etag: '"page"' } } : {};
   for (const [how, storeOf] of [
     ["now", (store: Store<"sync">) => store],
     ["later", later],
@@ -113,7 +114,7 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
       let served = 0;
       const answered: unknown[] = [];
       const limit: LimitSetup = { policy, store: storeOf(web.store), onLimited: () => void answered.push("limited") };
-      const app = await web.start({ limits: [limit], begins: true, handler: () => ({ body: ++served }) });
+      const app = await web.start({ limits: [limit], begins: true, ...presets, handler: () => ({ body: ++served }) });
       await app.limits[0]?.limiter.block(self, "1h");
       for (let i = 0; i < 2; i++) {
         const complete = await new Promise((resolve) => {
@@ -133,7 +134,7 @@ export function errorCases({ adapter, it }: AdapterSuite): void {
 
   if (adapter.http2 !== true) return;
   it("a request of HTTP/2 that is rejected after a middleware sent its headers is cut off", async (web) => {
-    const app = await web.start({ limits: [{ policy }], begins: true, http2: true });
+    const app = await web.start({ limits: [{ policy }], begins: true, ...presets, http2: true });
     await app.limits[0]?.limiter.block(self, "1h");
     const client = await Http2Client.connect(app.server);
     client.ask({});

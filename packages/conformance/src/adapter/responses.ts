@@ -11,6 +11,22 @@ const policy = fixedWindow({ limit: 2, window: "1m" });
 const one = fixedWindow({ limit: 1, window: "1m" });
 const names = ["ratelimit-policy", "ratelimit", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 
+/** Headers of other responses. The last ones tell shared caches more than Cache-Control does. */
+const ofAnotherBody = {
+  "content-encoding": "gzip",
+  "content-language": "de",
+  "content-location": "/page.de",
+  "content-disposition": "attachment",
+  "content-range": "bytes 0-9/10",
+  "content-digest": "sha-256=:AAAA:",
+  etag: '"page"',
+  "last-modified": "Fri, 27 Nov 2026 10:00:00 GMT",
+  "cdn-cache-control": "max-age=600",
+  "cloudflare-cdn-cache-control": "max-age=600",
+  "surrogate-control": "max-age=600",
+  "x-accel-expires": "600",
+};
+
 async function* chunks(): AsyncGenerator<string> {
   for (const chunk of ["one ", "two ", "three"]) {
     await turn();
@@ -169,6 +185,30 @@ export function responseCases({ adapter, it }: AdapterSuite): void {
       assert.deepEqual([head.status, head.text], [429, ""]);
     }
   });
+
+  if (adapter.presets === true)
+    it("a limited response has no header of an earlier middleware that describes another body or lets shared caches keep it, and keeps the others", async (web) => {
+      const none = fixedWindow({ limit: 0, window: "1m" });
+      const kept = { vary: "origin", "content-security-policy": "default-src 'self'", "x-kept": "yes", "set-cookie": "a=b" };
+      const limits: LimitSetup[] = [
+        { policy: none },
+        { policy: none, body: "Slow down" },
+        { policy: none, onLimited: () => ({ body: "own" }) },
+      ];
+      for (const presets of [ofAnotherBody, { "content-length": "999" }, { "transfer-encoding": "chunked" }]) {
+        for (const limit of limits) {
+          const app = await web.start({ limits: [limit], presets: { ...kept, ...presets } });
+          for (const method of ["get", "head"] as const) {
+            const { status, headers, text, lines } = await app.send(method);
+            assert.deepEqual([status, text.length > 0], [429, method === "get"]);
+            for (const [name, value] of Object.entries(kept)) assert.deepEqual(lines(name), [value], name);
+            for (const [name, value] of Object.entries(ofAnotherBody)) assert.notEqual(headers[name], value, name);
+            assert.notEqual(headers["content-length"], "999");
+            assert.deepEqual(lines("cache-control"), ["no-store"]);
+          }
+        }
+      }
+    });
 
   if (adapter.outer !== true) return;
   it("an outer middleware sees the same headers as the client, allowed and limited, whatever makes the response", async (web) => {

@@ -2,7 +2,7 @@ import type { Decision } from "../decide/decision.js";
 import { leaveSlots } from "../limits/slots.js";
 import { foreignRequest } from "../requests/foreign-request.js";
 import { decisionOf } from "../requests/request-context.js";
-import type { Header } from "../responses/headers.js";
+import { dropBody, type Header, noStore } from "../responses/headers.js";
 import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
 import { clientClosedRequest, hasNoConnection, type NodeResponse, whenEnded } from "../responses/response-end.js";
@@ -238,14 +238,21 @@ export function runOnLimited(handler: () => unknown, next: Next, done: (answered
 /** The used part of Node's response. Typed by structure, because core also runs without Node. */
 export interface HeaderTarget {
   readonly headersSent: boolean;
+  getHeaderNames?(): string[];
+  removeHeader?(name: string): unknown;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
 }
 
-/** Sets headers on Node's response. List items are appended to those of an earlier middleware. Does nothing once headers are sent. */
+/**
+ * Sets headers on Node's response. List items are appended to those of an earlier middleware. Those of a rejection replace what describes
+ * another body. Does nothing once headers are sent.
+ */
 export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
   if (response.headersSent) return;
-  for (const { name, value, list } of headers) {
+  for (const header of headers) {
+    const { name, value, list } = header;
+    if (header === noStore) dropBody(response);
     const before = list ? response.getHeader(name) : undefined;
     response.setHeader(name, before === undefined ? value : listed(before, value));
   }
