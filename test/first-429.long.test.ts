@@ -57,7 +57,7 @@ const adapters: Record<string, App> = {
     before: `import "reflect-metadata"; import { Controller, Get } from "@nestjs/common"; import { NestFactory } from "@nestjs/core";
       @Controller() class Hello { @Get() hello(): string { return "hello"; } }`,
     after: `@Module({ imports: [LimitsModule], controllers: [Hello] }) class AppModule {}
-      const app = await NestFactory.create(AppModule); await app.listen(3000);`,
+      NestFactory.create(AppModule).then((app) => app.listen(3000));`,
   },
   node: {
     installs: [],
@@ -94,7 +94,9 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
     mkdirSync(cwd);
     // npm refuses to override what the app itself installs.
     const { [`@floodgate/${name}`]: own, "@floodgate/rules": rules, ...overrides } = tarballs;
-    writeFileSync(join(cwd, "package.json"), JSON.stringify({ type: "module", overrides }));
+    // Nest's own starter is CommonJS.
+    const type = name === "nestjs" ? "commonjs" : "module";
+    writeFileSync(join(cwd, "package.json"), JSON.stringify({ type, overrides }));
     const wanted = [`@floodgate/${name}@${own}`, `@floodgate/rules@${rules}`, "@types/node@20", ...installs];
     await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", ...wanted], { cwd });
   }, 300_000);
