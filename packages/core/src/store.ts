@@ -68,4 +68,6 @@ export { activeListener, listenerOf } from "./events/listeners.js";
 
 // Options
 export { checkOptions, flag, functionOrNothing, wholeNumber } from "./support/options.js";
-export { workEndsWithRequest } from "./support/runtime.js";
+
+// The runtime: what Node, Bun, Deno and edge runtimes do differently
+export { afterTurn, nodeCrypto, type NodeCrypto, type NodeHash, startTimer, stopTimer, workEndsWithRequest } from "./support/runtime.js";

@@ -43,6 +43,7 @@ export async function bundled(entry: { readonly file: string } | { readonly code
     external: ["cloudflare:*", "node:*"],
     conditions: ["@floodgate/source", "workerd"],
     define: { __dirname: '"/a/b"' },
+    loader: { ".lua": "text" },
     plugins: [vectors],
     write: false,
     logLevel: "silent",

@@ -1,4 +1,4 @@
-import type { Clock } from "@floodgate/core/store";
+import { afterTurn, type Clock, startTimer, stopTimer, workEndsWithRequest } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 
 /**
@@ -51,7 +51,7 @@ export class Changes {
   #askedMs = Number.NEGATIVE_INFINITY;
   #announcedMs = Number.NEGATIVE_INFINITY;
   /** Repeats an announcement that failed. */
-  #timer: NodeJS.Timeout | undefined;
+  #timer: unknown;
 
   /** @param maxAgeMs within which changes of other processes must be noticed; 0 if this process caches no rejections. */
   constructor(client: RedisClient, key: string, clock: Clock | undefined, maxAgeMs: number) {
@@ -61,9 +61,9 @@ export class Changes {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** Whether reads can extend the life of a cached rejection. */
+  /** Whether reads can extend the life of a cached rejection. On Workers, a read would end with the rejected request. */
   get isRead(): boolean {
-    return this.#maxAgeMs >= minAgeMs;
+    return this.#maxAgeMs >= minAgeMs && !workEndsWithRequest;
   }
 
   /** Whether a state that was asked for at a time may be extended, while no other process announces anything. */
@@ -81,24 +81,29 @@ export class Changes {
     if (!this.isRead || isWithin(nowMs - this.#askedMs, this.#maxAgeMs * 0.75)) return;
     this.#askedMs = nowMs;
     // What cannot be read makes cached rejections too old, and no more.
-    process.nextTick(() => this.#ask("").catch(() => undefined));
+    afterTurn(() => this.#ask("").catch(() => undefined));
   }
 
   /**
    * Announces a change. It is sent at once, so that Redis has it before a change that is sent after it. If that fails, it is repeated until
    * no rejection is cached any more that is older than the change.
    * @param untilMs when that is, by the steady clock of this process, in milliseconds. Default: a minute from now.
+   * @returns a promise of the first answer or failure.
    */
-  announce(untilMs: number = performance.now() + longestMs): void {
+  async announce(untilMs: number = performance.now() + longestMs): Promise<void> {
     const nowMs = this.#nowMs();
     if (isWithin(nowMs - this.#announcedMs, announceMs)) return;
-    this.#announcedMs = nowMs;
-    this.#ask("1").catch(() => {
+    // On Workers, only an answer counts: what another request has sent may have ended with it.
+    if (!workEndsWithRequest) this.#announcedMs = nowMs;
+    try {
+      await this.#ask("1");
+      if (workEndsWithRequest) this.#announcedMs = nowMs;
+    } catch {
       this.#announcedMs = Number.NEGATIVE_INFINITY;
       if (performance.now() >= untilMs) return;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.announce(untilMs), announceMs).unref();
-    });
+      stopTimer(this.#timer);
+      this.#timer = startTimer(() => void this.announce(untilMs), announceMs);
+    }
   }
 
   async #ask(announces: string): Promise<void> {

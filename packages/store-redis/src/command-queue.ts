@@ -1,4 +1,4 @@
-import { activeListener, addWaiter, type Clock, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
+import { activeListener, addWaiter, afterTurn, type Clock, msLeft, ServerClock, startTimer, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isMoving, isNameless, stepFault } from "./faults.js";
@@ -38,7 +38,7 @@ export class CommandQueue {
   #inFlight: Step[][] = [];
   #scheduled = false;
   /** Unknown before the first answer and after a fault. */
-  readonly #serverClock = new ServerClock();
+  readonly serverClock: ServerClock;
   /** The hashes of the scripts that were sent. */
   readonly #sent = new Set<string>();
   /** A round in flight with a script that was not sent before. No other follows it: if Redis lacks the script, it would be decided first. */
@@ -46,9 +46,10 @@ export class CommandQueue {
   /** When the server last answered, by this process's monotonic clock. */
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
-  constructor(client: RedisClient, options: QueueOptions) {
+  constructor(client: RedisClient, options: QueueOptions, serverClock: ServerClock = new ServerClock()) {
     this.#client = client;
     this.#options = options;
+    this.serverClock = serverClock;
   }
 
   add(step: Step): void {
@@ -72,7 +73,7 @@ export class CommandQueue {
   #schedule(): void {
     if (this.#scheduled || this.#room() <= 0) return;
     this.#scheduled = true;
-    process.nextTick(this.#flushScheduled);
+    afterTurn(this.#flushScheduled);
   }
 
   readonly #flushScheduled = (): void => {
@@ -83,7 +84,7 @@ export class CommandQueue {
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
     if (this.#proving !== undefined) return 0;
-    return (this.#serverClock.isKnown && this.#client.keepsOrder ? maxRounds : 1) - this.#inFlight.length;
+    return (this.serverClock.isKnown && this.#client.keepsOrder ? maxRounds : 1) - this.#inFlight.length;
   }
 
   /**
@@ -93,7 +94,7 @@ export class CommandQueue {
   #abandon(): void {
     const left = this.#inFlight.filter((round) => !round.every((step) => step.settled));
     if (left.length < this.#inFlight.length) {
-      this.#serverClock.forget();
+      this.serverClock.forget();
       this.#proving = undefined;
     }
     this.#inFlight = left;
@@ -121,7 +122,7 @@ export class CommandQueue {
     const problem = this.#client.wake();
     if (problem === undefined) {
       this.#scheduled = true;
-      setTimeout(this.#flushScheduled, pollMs).unref();
+      startTimer(this.#flushScheduled, pollMs);
       return;
     }
     this.#fail(this.#waiting, fault(problem));
@@ -174,10 +175,10 @@ export class CommandQueue {
 
   /** Sends the runs of a round in one write. */
   #send(round: Step[], sentMs: number): void {
-    const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
+    const notAfterMs = this.serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     // While the server's clock is unknown, a script does nothing.
     const { clock, wantsState } = this.#options;
-    const serverMs = this.#serverClock.notAfterMs(sentMs);
+    const serverMs = this.serverClock.notAfterMs(sentMs);
     // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
     const batches = Array.from(this.#runs(round), (steps) =>
       batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }),
@@ -247,10 +248,10 @@ export class CommandQueue {
   /** Asks again soon for steps whose keys are moving. */
   #askLater(steps: readonly Step[]): void {
     for (const step of steps) step.isMoving = true;
-    setTimeout(() => {
+    startTimer(() => {
       this.#again(steps, 0);
       this.#schedule();
-    }, pollMs).unref();
+    }, pollMs);
   }
 
   /**
@@ -263,7 +264,7 @@ export class CommandQueue {
       this.#fail(batch.steps, stepFault(cause.message, step.redisKey));
       return;
     }
-    this.#serverClock.forget();
+    this.serverClock.forget();
     if (cause instanceof Error && isNameless(cause.message)) this.#forbidden(batch.steps);
     else this.#fail(batch.steps, fault(cause));
   }
@@ -302,7 +303,7 @@ export class CommandQueue {
       if (denied.length > 0) this.#forbidden(denied);
     }
     this.answeredMs = receivedMs;
-    this.#serverClock.learn(reply.serverMs, sent.atMs, receivedMs);
+    this.serverClock.learn(reply.serverMs, sent.atMs, receivedMs);
   }
 
   /**

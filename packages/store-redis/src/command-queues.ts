@@ -1,9 +1,10 @@
+import { atMost, msLeft, workEndsWithRequest } from "@floodgate/core/store";
 import type { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { CommandQueue, type QueueOptions } from "./command-queue.js";
 import type { Step } from "./step.js";
 
-/** One queue per server. */
+/** One queue per server. On Workers one per step, because what one request has sent ends with it. */
 export class CommandQueues {
   readonly #client: RedisClient;
   readonly #options: QueueOptions;
@@ -28,19 +29,23 @@ export class CommandQueues {
   ask<T>(step: Step<T, unknown>): Promise<T> {
     const server = this.#client.isCluster ? this.serverOf(step.redisKey) : "";
     let queue = this.#queues.get(server);
-    if (queue === undefined) {
-      queue = new CommandQueue(this.#client, this.#options);
+    if (queue === undefined || workEndsWithRequest) {
+      queue = new CommandQueue(this.#client, this.#options, queue?.serverClock);
       this.#queues.set(server, queue);
     }
-    if (step.mayFree) this.#announce(step.answer);
+    const announced = step.mayFree ? this.#announce(step.answer) : undefined;
     queue.add(step as Step);
-    return step.answer;
+    if (announced === undefined || !workEndsWithRequest) return step.answer;
+    // Who waits for the change, or keeps its request alive for it, does so for what announces it.
+    return atMost(Math.max(1, msLeft(step as Step)), announced, () => undefined).then(
+      () => step.answer,
+      () => step.answer,
+    );
   }
 
   /** Announces a change before it is sent. Once more after it, if that failed, or was too long before. */
-  #announce(done: Promise<unknown>): void {
-    const announce = (): void => this.#changes.announce();
-    announce();
-    done.then(announce, announce);
+  #announce(done: Promise<unknown>): Promise<unknown> {
+    const announce = (): Promise<void> => this.#changes.announce();
+    return Promise.all([announce(), done.then(announce, announce)]);
   }
 }

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { type AlgorithmArguments, type Twin, twins } from "./algorithms.js";
 import { lua as texts } from "./lua.js";
+import { sha1 } from "./sha1.js";
 import { Templates } from "./templates.js";
 
 /** A Lua script. */
@@ -152,5 +152,5 @@ function stripped(text: string): string {
 }
 
 function scriptOf(source: string): Script {
-  return { source, sha: createHash("sha1").update(source).digest("hex") };
+  return { source, sha: sha1(source) };
 }

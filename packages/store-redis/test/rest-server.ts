@@ -3,8 +3,15 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Redis } from "ioredis";
 
-/** A server that speaks Upstash's REST API over a real Redis: a command is a JSON list, its answer `{ result }` or `{ error }`. */
-export async function startRestServer(redisPort: number, token: string): Promise<{ url: string; stop(): Promise<void> }> {
+/**
+ * A server that speaks Upstash's REST API over a real Redis: a command is a JSON list, its answer `{ result }` or `{ error }`.
+ * @param before is awaited before a command runs.
+ */
+export async function startRestServer(
+  redisPort: number,
+  token: string,
+  before: (command: readonly string[]) => unknown = () => undefined,
+): Promise<{ url: string; stop(): Promise<void> }> {
   const redis = new Redis(redisPort, "127.0.0.1");
   const server = createServer(async (request, response) => {
     const answer = (status: number, body: object): void => {
@@ -13,6 +20,7 @@ export async function startRestServer(redisPort: number, token: string): Promise
     if (request.headers.authorization !== `Bearer ${token}`) return answer(401, { error: "WRONGPASS invalid or missing auth token" });
     try {
       const [command, ...args] = JSON.parse(await text(request));
+      await before([command, ...args]);
       answer(200, { result: await redis.call(command, args) });
     } catch (error) {
       answer(400, { error: (error as Error).message });

@@ -2,22 +2,28 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
+declare const queueMicrotask: (run: () => void) => void;
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
 interface Globals {
   /** In Node, Bun and Deno; not in all Workers. */
   readonly setImmediate?: (run: () => void) => unknown;
   /** In Node, Bun and Deno. */
-  readonly process?: { getBuiltinModule?(name: string): unknown };
+  readonly process?: { getBuiltinModule?(name: string): unknown; nextTick?(run: () => void): void };
   readonly navigator?: { readonly userAgent?: string };
+  /** In Vercel's Edge Runtime. */
+  readonly EdgeRuntime?: string;
 }
 
 const globals = globalThis as Globals;
 /** The real one, even if a test replaces it later. */
 const immediately = globals.setImmediate;
 
-/** Cloudflare Workers: a request's timers and I/O end with it, also if other requests wait for them. */
-export const workEndsWithRequest: boolean = globals.navigator?.userAgent === "Cloudflare-Workers";
+/** Cloudflare Workers and Vercel's edge: a request's timers and I/O end with it, also if other requests wait for them. */
+export const workEndsWithRequest: boolean = globals.navigator?.userAgent === "Cloudflare-Workers" || globals.EdgeRuntime !== undefined;
+
+/** Runs a callback after the current turn, before timers and I/O. */
+export const afterTurn: (run: () => void) => void = globals.process?.nextTick ?? ((run) => queueMicrotask(run));
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
@@ -50,12 +56,12 @@ export interface NodeCrypto {
   createHmac(algorithm: string, key: string | Uint8Array): NodeHash;
 }
 
-interface NodeHash {
+export interface NodeHash {
   update(data: string | Uint8Array): NodeHash;
   digest(encoding: "hex"): string;
 }
 
-/** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility. */
+/** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility; undefined elsewhere. */
 export function nodeCrypto(): NodeCrypto | undefined {
   return builtin("node:crypto") as NodeCrypto | undefined;
 }

@@ -1,4 +1,4 @@
-import { type Limit, whyNoLease } from "@floodgate/core/store";
+import { type Limit, whyNoLease, workEndsWithRequest } from "@floodgate/core/store";
 import { KeyLease } from "./key-lease.js";
 
 /** The most keys that are counted before the oldest counts are dropped. */
@@ -41,9 +41,9 @@ export class LeaseTable<Known> {
   }
 }
 
-/** How long leases of a limit live; undefined if it has none. */
+/** How long leases of a limit live; undefined if it has none. On Workers, a request that ends would lose the lease that it fetches. */
 export function lifeOf(limit: Limit, storeLifeMs: number | undefined): number | undefined {
-  if (limit.lease === false || (storeLifeMs === undefined && limit.lease !== true)) return undefined;
+  if (workEndsWithRequest || limit.lease === false || (storeLifeMs === undefined && limit.lease !== true)) return undefined;
   return whyNoLease(limit.policy) === undefined ? (storeLifeMs ?? defaultLifeMs) : undefined;
 }
 

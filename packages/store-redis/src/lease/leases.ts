@@ -1,4 +1,4 @@
-import { activeListener, asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
+import { activeListener, asCharge, type Clock, type Decision, decision, inState, startTimer, stopTimer } from "@floodgate/core/store";
 import type { CommandQueues } from "../command-queues.js";
 import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
@@ -48,8 +48,8 @@ export class Leases {
   readonly #pending = new Set<Promise<unknown>>();
   /** Redis did not answer that it has ended these. */
   readonly #unanswered = new Set<Ending>();
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #retry: unknown;
+  #timer: unknown;
   #firesMs = Number.POSITIVE_INFINITY;
 
   constructor({ clock, queues, keyed }: LeasesOptions) {
@@ -215,13 +215,13 @@ export class Leases {
         return;
       }
       this.#unanswered.add(ending);
-      this.#retry ??= setTimeout(() => this.#endAgain(), patienceMs).unref();
+      this.#retry ??= startTimer(() => this.#endAgain(), patienceMs);
     };
     this.#track(this.#queues.ask(new EndLease(this.#keyed(table.known, key, 1), id, spent, patienceMs)).then(ended, unanswered));
   }
 
   #endAgain(): void {
-    clearTimeout(this.#retry);
+    stopTimer(this.#retry);
     this.#retry = undefined;
     const again = [...this.#unanswered];
     this.#unanswered.clear();
@@ -248,12 +248,11 @@ export class Leases {
   /** Wakes up when a grant ends, to give back its unused units. No bound rests on this. */
   #wakeAt(untilMs: number, nowMs: number): void {
     if (untilMs >= this.#firesMs) return;
-    clearTimeout(this.#timer);
+    stopTimer(this.#timer);
     this.#firesMs = untilMs;
     // An injected clock has its own pace.
     const inMs = this.#clock === undefined ? untilMs - nowMs : pollMs;
-    this.#timer = setTimeout(() => this.#sweep(), Math.max(1, Math.ceil(inMs)));
-    this.#timer.unref();
+    this.#timer = startTimer(() => this.#sweep(), Math.max(1, Math.ceil(inMs)));
   }
 
   #sweep(): void {
