@@ -88,22 +88,22 @@ export class Changes {
    * Announces a change. It is sent at once, so that Redis has it before a change that is sent after it. If that fails, it is repeated until
    * no rejection is cached any more that is older than the change.
    * @param untilMs when that is, by the steady clock of this process, in milliseconds. Default: a minute from now.
-   * @returns a promise of the first answer or failure.
+   * @returns a promise of the answer, or of the first failure.
    */
   async announce(untilMs: number = performance.now() + longestMs): Promise<void> {
     const nowMs = this.#nowMs();
     if (isWithin(nowMs - this.#announcedMs, announceMs)) return;
-    // On Workers, only an answer counts: what another request has sent may have ended with it.
-    if (!workEndsWithRequest) this.#announcedMs = nowMs;
-    try {
-      await this.#ask("1");
-      if (workEndsWithRequest) this.#announcedMs = nowMs;
-    } catch {
+    const announced = (): void => {
+      this.#announcedMs = nowMs;
+    };
+    // On Workers only an answer counts: what another request has sent may end with it.
+    if (!workEndsWithRequest) announced();
+    return this.#ask("1").then(announced, () => {
       this.#announcedMs = Number.NEGATIVE_INFINITY;
       if (performance.now() >= untilMs) return;
       stopTimer(this.#timer);
-      this.#timer = startTimer(() => void this.announce(untilMs), announceMs);
-    }
+      this.#timer = startTimer(() => this.announce(untilMs), announceMs);
+    });
   }
 
   async #ask(announces: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { atMost, msLeft, workEndsWithRequest } from "@floodgate/core/store";
+import { msLeft, startTimer, workEndsWithRequest } from "@floodgate/core/store";
 import type { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { CommandQueue, type QueueOptions } from "./command-queue.js";
@@ -36,11 +36,9 @@ export class CommandQueues {
     const announced = step.mayFree ? this.#announce(step.answer) : undefined;
     queue.add(step as Step);
     if (announced === undefined || !workEndsWithRequest) return step.answer;
-    // Who waits for the change, or keeps its request alive for it, does so for what announces it.
-    return atMost(Math.max(1, msLeft(step as Step)), announced, () => undefined).then(
-      () => step.answer,
-      () => step.answer,
-    );
+    // Who keeps the request alive for the change does so for what announces it.
+    const isLate = new Promise<void>((resolve) => startTimer(resolve, msLeft(step as Step)));
+    return Promise.race([announced, isLate]).then(() => step.answer);
   }
 
   /** Announces a change before it is sent. Once more after it, if that failed, or was too long before. */

@@ -1,15 +1,16 @@
+import { nodeCrypto } from "@floodgate/core/store";
 import { type AlgorithmArguments, type Twin, twins } from "./algorithms.js";
 import { lua as texts } from "./lua.js";
-import { sha1 } from "./sha1.js";
 import { Templates } from "./templates.js";
 
 /** A Lua script. */
 export interface Script {
   readonly source: string;
-  /** The hash for EVALSHA. */
+  /** The hash for EVALSHA. Without `node:crypto` it is the source, whose hash the client finds out: Web Crypto is asynchronous. */
   readonly sha: string;
 }
 
+const crypto = nodeCrypto();
 const lua = (name: string): string => texts[name] as string;
 
 /** A limit in lean scripts. */
@@ -152,5 +153,5 @@ function stripped(text: string): string {
 }
 
 function scriptOf(source: string): Script {
-  return { source, sha: sha1(source) };
+  return { source, sha: crypto?.createHash("sha1").update(source).digest("hex") ?? source };
 }

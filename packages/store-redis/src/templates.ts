@@ -86,7 +86,7 @@ interface Template {
 }
 
 function templateOf(name: string, parameters: string, text: string): Template {
-  const [, body = "", results = ""] = /^([\s\S]*?)(?:(?<![^\n]) {2}return (.*)\n)?$/.exec(text) ?? [];
+  const [, body = "", results = ""] = /^([\s\S]*?)(?:(?<![^\n]) +return (.*)\n)?$/.exec(text) ?? [];
   if (/\breturn\b/.test(body.replace(/--.*/g, ""))) throw new Error(`${name} returns elsewhere than in its last line.`);
   const declared = [...body.matchAll(/\blocal ([\w, ]+?)(?: =|$)|\bfor (\w+) =/gm)].map(([, locals, counter]) => locals ?? counter ?? "");
   return { parameters, body, results, locals: [parameters, ...declared].flatMap(namesIn) };

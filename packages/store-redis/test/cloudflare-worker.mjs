@@ -9,9 +9,10 @@ const client = Redis.fromEnv(env);
 const made = new Map();
 const once = (id, make) => made.get(id) ?? made.set(id, make()).get(id);
 const fallback = memoryStore();
+const usual = redisStore(client);
 
-function limiterOf({ limit, options = {}, timeoutMs = 60_000, fallsBack = false }) {
-  const store = once(JSON.stringify(options), () => redisStore(client, options));
+function limiterOf({ limit, options, timeoutMs = 60_000, fallsBack = false }) {
+  const store = options ? once(JSON.stringify(options), () => redisStore(client, options)) : usual;
   return once(JSON.stringify([limit, options, timeoutMs]), () =>
     createLimiter({ ...limit, store, timeoutMs, onStoreError: fallsBack ? fallback : "deny" }),
   );

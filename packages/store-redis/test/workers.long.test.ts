@@ -101,7 +101,9 @@ describe.each([
   it("a request that ends before its decision holds up no other", { timeout }, async () => {
     const question = { limit: yearly(1000, "abandoned"), key: "k" };
     const decisions = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => ask(i % 2 === 0 ? "abandon" : "consume", question).then((decision) => (i % 2 ? [decision] : []))),
+      Array.from({ length: 40 }, (_, i) =>
+        ask(i % 2 === 0 ? "abandon" : "consume", question).then((decision) => (i % 2 ? [decision] : [])),
+      ),
     );
     expect(outcomes(decisions.flat())).toEqual({ allowed: 20, degraded: 0 });
   });

@@ -109,7 +109,7 @@ const texts: Plugin = {
   name: "texts",
   transform(code, id) {
     if (!/\.(?:lua|html)$/.test(id)) return null;
-    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n|^\n/gm, "") : code;
+    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n|^\n/gm, "").replace(/^ +/gm, " ") : code;
     return { code: `export default ${JSON.stringify(text)};`, map: { mappings: "" }, moduleType: "js" };
   },
 };

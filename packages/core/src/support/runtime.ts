@@ -10,20 +10,19 @@ interface Globals {
   readonly setImmediate?: (run: () => void) => unknown;
   /** In Node, Bun and Deno. */
   readonly process?: { getBuiltinModule?(name: string): unknown; nextTick?(run: () => void): void };
-  readonly navigator?: { readonly userAgent?: string };
-  /** In Vercel's Edge Runtime. */
-  readonly EdgeRuntime?: string;
 }
 
 const globals = globalThis as Globals;
 /** The real one, even if a test replaces it later. */
 const immediately = globals.setImmediate;
 
-/** Cloudflare Workers and Vercel's edge: a request's timers and I/O end with it, also if other requests wait for them. */
-export const workEndsWithRequest: boolean = globals.navigator?.userAgent === "Cloudflare-Workers" || globals.EdgeRuntime !== undefined;
+/** Cloudflare Workers and Vercel's edge, by what only they have: a request's timers and I/O end with it, also if other requests wait for them. */
+export const workEndsWithRequest: boolean = "WebSocketPair" in globals || "EdgeRuntime" in globals;
 
 /** Runs a callback after the current turn, before timers and I/O. */
-export const afterTurn: (run: () => void) => void = globals.process?.nextTick ?? ((run) => queueMicrotask(run));
+export function afterTurn(run: () => void): void {
+  (globals.process?.nextTick ?? queueMicrotask)(run);
+}
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {

@@ -8,10 +8,22 @@ export interface Upstash {
 interface Connection {
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** What the library passes to fetch: `cache` so that Next.js stores no answers, `backend` for Fastly. */
+  readonly options?: { readonly cache?: string; readonly backend?: string };
 }
 
 /** A request that is not answered by then has been given up by every caller. It is ended, so that it holds no connection. */
 const longestMs = 30_000;
+
+/** The hashes of scripts, in runtimes without `node:crypto`. */
+const hashes = new Map<string, string>();
+
+async function hashOf(source: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(source));
+  const hash = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  hashes.set(source, hash);
+  return hash;
+}
 
 /** The connection of an Upstash client; undefined for any other. */
 export function upstashConnection(client: unknown): Connection | undefined {
@@ -38,14 +50,18 @@ export class UpstashClient extends RedisClient {
     return runs.map(({ command, args }) => this.#post([command, ...args]));
   }
 
-  async #post(command: readonly string[]): Promise<unknown> {
-    const { baseUrl, headers } = this.#connection;
+  async #post(command: string[]): Promise<unknown> {
+    const [name, script] = command as [string, string];
+    if (name === "EVALSHA" && script.length > 40) command[1] = hashes.get(script) ?? (await hashOf(script));
+    const { baseUrl, headers, options: { cache, backend } = {} } = this.#connection;
     const { authorization, Authorization = authorization } = headers as Record<string, string>;
     const response = await fetch(baseUrl, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: Authorization as string },
       body: JSON.stringify(command),
       signal: AbortSignal.timeout(longestMs),
+      ...(cache && { cache }),
+      ...(backend && { backend }),
     });
     const body = await response.text();
     let answer: { readonly result?: unknown; readonly error?: string };
