@@ -1,5 +1,11 @@
 import { type FloodgateEvent, fixedWindow } from "@floodgate/core";
 import { Hono } from "hono";
+import { handle as onLambda } from "hono/aws-lambda";
+import { handle as onPages } from "hono/cloudflare-pages";
+import { handle as onLambdaEdge } from "hono/lambda-edge";
+import { handle as onNetlify } from "hono/netlify";
+import { handle as onServiceWorker } from "hono/service-worker";
+import { handle as onVercel } from "hono/vercel";
 import { describe, expect, it } from "vitest";
 import { rateLimit } from "../src/index.js";
 
@@ -37,6 +43,9 @@ const forged = Object.fromEntries(
   ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip"].map((name) => [name, "198.51.100.1"]),
 );
 
+/** What events of AWS Lambda have in common. */
+const lambda = { headers: { ...forged, host: "localhost" }, body: null, isBase64Encoded: false };
+
 const sockets: [string, Asked][] = [
   ["Node: the socket of c.env.incoming", { env: { incoming: { socket }, outgoing: {} } }],
   ["Node, under c.env.server", { env: { server: { incoming: { socket }, outgoing: {} }, DB: {} } }],
@@ -57,6 +66,80 @@ const edges: [string, Asked][] = [
 describe("the client's address comes from the runtime, not from headers", () => {
   it.each([...sockets, ...edges])("%s", async (_, asked) => {
     expect(await ask({ ...asked, headers: { ...forged, ...asked.headers } })).toMatchObject({ counted: "192.0.2.1", error: undefined });
+  });
+});
+
+/** An event of a platform, as its adapter in Hono takes it. The client has sent forged headers. */
+const byAdapter: [string, string | undefined, (app: Hono) => unknown][] = [
+  [
+    "AWS Lambda, API Gateway 1",
+    "192.0.2.1",
+    (app) => onLambda(app)({ ...lambda, httpMethod: "GET", path: "/", requestContext: { identity: { sourceIp: "192.0.2.1" } } } as never),
+  ],
+  [
+    "AWS Lambda, API Gateway 2 and function URLs",
+    "192.0.2.1",
+    (app) =>
+      onLambda(app)({
+        ...{ ...lambda, version: "2.0", rawPath: "/", rawQueryString: "" },
+        requestContext: { domainName: "localhost", http: { method: "GET", path: "/", sourceIp: "192.0.2.1" } },
+      } as never),
+  ],
+  [
+    "AWS Lambda behind a load balancer",
+    undefined,
+    (app) => onLambda(app)({ ...lambda, httpMethod: "GET", path: "/", requestContext: { elb: { targetGroupArn: "arn" } } } as never),
+  ],
+  [
+    "Lambda@Edge",
+    "192.0.2.1",
+    (app) => {
+      const headers = Object.fromEntries(Object.entries(forged).map(([key, value]) => [key, [{ key, value }]]));
+      const request = { clientIp: "192.0.2.1", headers, method: "GET", querystring: "", uri: "/" };
+      const config = { distributionDomainName: "localhost", distributionId: "id", eventType: "viewer-request", requestId: "id" };
+      return onLambdaEdge(app)({ Records: [{ cf: { config, request } }] } as never);
+    },
+  ],
+  ["Netlify", "192.0.2.1", (app) => onNetlify(app)(new Request("http://localhost/", { headers: forged }), { ip: "192.0.2.1" } as never)],
+  [
+    "Cloudflare Pages",
+    "192.0.2.1",
+    (app) => {
+      const request = new Request("http://localhost/", { headers: { ...forged, "cf-connecting-ip": "192.0.2.1" } });
+      const context = { request: Object.assign(request, { cf: { colo: "AMS" } }), env: {}, waitUntil: () => undefined };
+      return onPages(app)(context as never);
+    },
+  ],
+  ["Vercel", undefined, (app) => onVercel(app)(new Request("http://localhost/", { headers: forged }))],
+  [
+    "a service worker",
+    undefined,
+    (app) =>
+      new Promise((resolve) => {
+        const request = new Request("http://localhost/", { headers: forged });
+        onServiceWorker(app)({ request, respondWith: resolve, waitUntil: () => undefined } as never);
+      }),
+  ],
+];
+
+describe("behind Hono's adapters", () => {
+  it.each(byAdapter)("%s: the client is %s", async (_, counted, send) => {
+    const keys: unknown[] = [];
+    const app = new Hono().use(rateLimit({ policy, onEvent: (event) => event.type === "allowed" && keys.push(event.key) }));
+    app.get("/", (c) => c.text("ok"));
+    app.onError((fault, c) => c.text(String((fault as { code?: unknown }).code), 500));
+    const answer = await send(app);
+    expect(keys).toEqual(counted === undefined ? [] : [counted]);
+    if (counted !== undefined) return;
+    const { body } = answer as { body: unknown };
+    expect(answer instanceof Response ? await answer.text() : body).toBe("FLOODGATE_NO_CLIENT_IP");
+  });
+
+  it("on Vercel, the header that it overwrites is the client", async () => {
+    const limit = rateLimit({ policy, clientIp: (c) => c.req.header("x-real-ip") });
+    const app = new Hono().get("/", limit, (c) => c.text("ok"));
+    await onVercel(app)(new Request("http://localhost/", { headers: { "x-real-ip": "192.0.2.1", "x-forwarded-for": "198.51.100.1" } }));
+    expect(limit.limiter.peek("192.0.2.1")).toMatchObject({ remaining: 99 });
   });
 });
 
