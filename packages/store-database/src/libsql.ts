@@ -22,7 +22,9 @@ export const libsqlMigration: (options?: TableOptions) => string = sqliteMigrati
  * @throws FloodgateError if an option is invalid.
  */
 export function libsql(client: LibsqlClient, options: TableOptions = {}): DatabaseDriver {
-  checkClient("libsql", client, ["batch"], "libsql(createClient({ url: process.env.DATABASE_URL }))");
+  checkClient("libsql", client, ["batch"], "libsql(createClient({ url: process.env.DATABASE_URL }))", {
+    $client: "libsql(db.$client)",
+  });
   tableOf("libsql", options);
   // Reads too go to the primary, as writes do: a replica may be behind.
   const batch = async (statements: Statement[]) => (await client.batch(statements, "write")).map(({ rows }) => ({ results: rows }));

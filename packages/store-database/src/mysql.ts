@@ -7,11 +7,17 @@ export interface MysqlExecutor {
   execute(sql: string, values?: any): PromiseLike<unknown>;
 }
 
-/** A pool of `mysql2/promise`. */
+/** A pool of `mysql2/promise`, or of `mariadb`. */
 export interface MysqlPool extends MysqlExecutor {
   getConnection(): PromiseLike<MysqlExecutor & { release(): void; destroy(): void }>;
 }
 
+/** What apps hold besides pools, by a property of its own. */
+const others = {
+  $client: "mysql(db.$client)",
+  createQueryRunner: "mysql(dataSource.driver.pool)",
+  of: 'mysql(cluster.of("PRIMARY")): only one server can count',
+};
 const noTable = "ER_NO_SUCH_TABLE";
 /**
  * Another transaction came first, and this one did nothing. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot.
@@ -36,13 +42,15 @@ export function mysqlMigration(options: TableOptions = {}): string {
  * several rows are one transaction of five. It works with each isolation level. `mysqlMigration()` has the SQL of its table.
  * @throws FloodgateError if an option is invalid.
  */
-export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriver {
+export function mysql(client: MysqlPool | { promise(): MysqlPool }, options: TableOptions = {}): DatabaseDriver {
   checkClient(
     "mysql",
-    pool,
+    client,
     ["execute", "getConnection"],
     "mysql(createPool(process.env.DATABASE_URL)), with createPool of mysql2/promise",
+    others,
   );
+  const pool = "promise" in client ? client.promise() : client;
   const table = tableOf("mysql", options);
   // SYSDATE tells the time after locks, but in the session's time zone, which has some hours twice. So it only tells how long the statement has run.
   const nowMs = "((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))) DIV 1000)";
@@ -61,7 +69,9 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
 
   async function ask(where: MysqlExecutor, sql: string, values?: unknown[]): Promise<unknown> {
     try {
-      return ((await where.execute(sql, values)) as [unknown])[0];
+      const answer = await where.execute(sql, values);
+      // mysql2 answers a pair, and mariadb the first of it.
+      return Array.isArray(answer) && answer[0]?.now === undefined ? answer[0] : answer;
     } catch (error) {
       if (codeOf(error) === noTable) throw missingTable(table, mysqlMigration(options), error);
       throw error;
@@ -73,8 +83,13 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
     const filled = [...keys];
     while (filled.length < 2 ** Math.ceil(Math.log2(keys.length))) filled.push(keys[0] as string);
     const found = `SELECT id, version, value FROM ${table} WHERE id IN (${filled.map(() => "?").join()}) ORDER BY id${lock}`;
-    const sql = `SELECT ${nowMs} AS now, CONVERT(f.id USING utf8mb4) AS \`key\`, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
-    return loadedOf(keys, (await ask(where, sql, filled)) as Answer[]);
+    const sql = `SELECT ${nowMs} AS now, @@autocommit AS autocommit, CONVERT(f.id USING utf8mb4) AS \`key\`, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
+    const answers = (await ask(where, sql, filled)) as (Answer & { readonly autocommit: unknown })[];
+    const loaded = loadedOf(keys, answers);
+    if (Number(answers[0]?.autocommit) === 1) return loaded;
+    throw new Error(
+      "The connections have `autocommit` off, so that no change would be kept. Turn it on, or give Floodgate a pool of its own",
+    );
   }
 
   async function swapOne({ key, was, value, lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
@@ -82,7 +97,7 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
     const values = [version, value, lifeMs, key, was ?? untilMs, fromMs, untilMs];
     const { affectedRows, insertId } = (await ask(pool, was === undefined ? insert : update, values)) as Record<string, number>;
     if (affectedRows !== 1) return { ...(await read(pool, [key])), done: false };
-    return { done: true, nowMs: insertId as number, rows: [{ version, value: value as string }] };
+    return { done: true, nowMs: Number(insertId), rows: [{ version, value: value as string }] };
   }
 
   async function swapAll(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
@@ -119,7 +134,7 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
   }
 
   return {
-    scope: pool,
+    scope: client,
     load: (keys) => read(pool, keys),
     async swap(changes, valid) {
       try {

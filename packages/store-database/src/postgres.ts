@@ -1,5 +1,5 @@
 import { flag } from "@floodgate/core/store";
-import type { Change, DatabaseDriver, Loaded, Swap, Swapped, ValidTime } from "./driver.js";
+import type { Change, DatabaseDriver, Loaded, Swap, Swapped, ValidTime, Version } from "./driver.js";
 import {
   type Answer,
   checkClient,
@@ -15,12 +15,18 @@ import {
 
 /** A client of Postgres: a `Pool` of pg or Neon, PGlite, or your own function around another library. */
 export interface PostgresClient {
-  query(text: string, values: unknown[]): PromiseLike<{ rows: unknown[] } | unknown[]>;
+  query(text: string, values: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] } | readonly unknown[]>;
+}
+
+/** What postgres.js and Bun call `sql`. */
+export interface PostgresSql {
+  // biome-ignore lint/suspicious/noExplicitAny: the type of postgres.js is narrower than what it takes
+  unsafe(text: string, values?: any, options?: any): PromiseLike<any>;
 }
 
 export interface PostgresOptions extends TableOptions {
   /**
-   * Whether statements are prepared once for each connection. Default: with a client of pg's kind (it has `connect`). Behind a PgBouncer that
+   * Whether statements are prepared once for each connection. Default: with a client of pg's kind (it has `connect`), and with `sql`. Behind a PgBouncer that
    * cannot do it, the driver notices and goes on without.
    */
   prepare?: boolean;
@@ -31,6 +37,17 @@ const overtaken: ReadonlySet<unknown> = new Set(["22012", "23505", "40001", "40P
 /** Error codes: a prepared statement is missing, or exists already, because a pooler has changed the connection. Nothing was done. */
 const unprepared: ReadonlySet<unknown> = new Set(["26000", "42P05"]);
 const noTable = "42P01";
+/** What apps hold besides clients, by a property of its own. */
+const others = {
+  $client: "postgres(db.$client)",
+  $queryRawUnsafe: "postgres({ query: (text, values) => prisma.$queryRawUnsafe(text, ...values) })",
+  executeQuery: "postgres({ query: (text, values) => db.executeQuery(CompiledQuery.raw(text, values)) })",
+  getQueryInterface: "postgres({ query: async (text, bind) => (await sequelize.query(text, { bind }))[0] })",
+  queryBuilder:
+    "postgres({ async query(text, values) { const client = await knex.client.acquireConnection(); try { return await client.query(text, values); } finally { knex.client.releaseConnection(client); } } })",
+  oneFirst: "postgres({ query: (text, values) => pool.query({ ...sql.unsafe``, sql: text, values }) }), with `sql` of slonik",
+  getConnection: "mysql(pool)",
+};
 /** How often a read is tried that serializable transactions end. */
 const maxReads = 32;
 
@@ -54,11 +71,12 @@ CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_ends ON ${table} (ends_ms)
  * when Postgres closes an idle connection.
  * @throws FloodgateError if an option is invalid.
  */
-export function postgres(client: PostgresClient, options: PostgresOptions = {}): DatabaseDriver {
-  checkClient("postgres", client, ["query"], "postgres(new Pool({ connectionString: process.env.DATABASE_URL }))");
+export function postgres(client: PostgresClient | PostgresSql, options: PostgresOptions = {}): DatabaseDriver {
+  const isSql = typeof client === "function" && "unsafe" in client && !("query" in client);
+  if (!isSql) checkClient("postgres", client, ["query"], "postgres(new Pool({ connectionString: process.env.DATABASE_URL }))", others);
   const table = tableOf("postgres", options, ["prepare"]);
   if (options.prepare !== undefined) flag("postgres", "prepare", options.prepare);
-  let prepare = options.prepare ?? typeof (client as { connect?: unknown }).connect === "function";
+  let prepare = options.prepare ?? (isSql || typeof (client as { connect?: unknown }).connect === "function");
   /** Whether the client says how many rows were written. */
   let counts = false;
   // As a float: `extract` computes with decimals, which takes longer.
@@ -113,9 +131,11 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
   async function ask(name: keyof typeof sql, values: unknown[], orFail = false, prepared = prepare): Promise<SwapAnswer[]> {
     const text = sql[name];
     try {
-      const query = prepared
-        ? (client as unknown as Preparing).query({ name: names[name] as string, text, values })
-        : client.query(text, values);
+      const query = isSql
+        ? (client as PostgresSql).unsafe(text, values, { prepare: prepared })
+        : prepared
+          ? (client as unknown as Preparing).query({ name: names[name] as string, text, values })
+          : (client as PostgresClient).query(text, values);
       const answer = await query;
       const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : answer;
       counts = typeof rowCount === "number";
@@ -132,7 +152,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
 
   /** Reads rows. Serializable transactions may end a read too: it is then sent again, some times. */
   async function load(keys: readonly string[], left = maxReads): Promise<Loaded> {
-    const answers = await ask("load", [keys], left === 1);
+    const answers = await ask("load", [arrayOf(keys)], left === 1);
     return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
   }
 
@@ -154,9 +174,9 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
     changes.sort((one, other) => (one.key < other.key ? -1 : 1));
     const keys = keysOf(changes);
     const versions = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
-    const column = (name: "was" | "value" | "ends" | "swap") => changes.map((change) => change[name] ?? null);
-    const times = (["fromMs", "untilMs"] as const).map((name) => swaps.map(({ valid }) => valid[name]));
-    const values = [keys, column("was"), versions, column("value"), column("ends"), column("swap"), ...times];
+    const column = (name: "was" | "value" | "ends" | "swap") => arrayOf(changes.map((change) => change[name] ?? null));
+    const times = (["fromMs", "untilMs"] as const).map((name) => arrayOf(swaps.map(({ valid }) => valid[name])));
+    const values = [arrayOf(keys), column("was"), arrayOf(versions), column("value"), column("ends"), column("swap"), ...times];
     const answers = await ask(swaps.length === 1 ? "swap" : "swapMany", values);
     // All was undone because of one row. Alone, each goes on.
     if (answers.length === 0 && swaps.length > 1) return Promise.all(swaps.map(({ changes, valid }) => swap(changes, valid)));
@@ -196,7 +216,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
 }
 
 interface Answers {
-  readonly rows: unknown[];
+  readonly rows: readonly unknown[];
   readonly rowCount?: unknown;
 }
 
@@ -209,6 +229,12 @@ interface SwapAnswer extends Answer {
 /** A client of pg's kind. */
 interface Preparing {
   query(prepared: { readonly name: string; readonly text: string; readonly values: unknown[] }): PromiseLike<Answers>;
+}
+
+/** An array as Postgres reads it from a text: some clients take no array, or only once they have asked for the types. */
+function arrayOf(items: readonly (Version | null)[]): string {
+  const texts = items.map((item) => (typeof item === "string" ? `"${item.replace(/["\\]/g, "\\$&")}"` : String(item)));
+  return `{${texts.join()}}`;
 }
 
 /** The end of a row whose change is valid until a time: in whole minutes, so that most changes leave the index alone, and Postgres updates a row in place. */

@@ -1,5 +1,5 @@
 import type { Change, DecideAgain, Loaded, Row, Swapped, ValidTime } from "./driver.js";
-import { keysOf, newVersion } from "./table.js";
+import { changedRows, keysOf, newVersion } from "./table.js";
 
 interface Statement {
   all(...values: (string | number | null)[]): unknown[];
@@ -29,7 +29,7 @@ export function sqliteRows(database: { prepare(sql: string): Statement }, table:
 
   function load(keys: readonly string[]): Loaded {
     const { find } = prepared();
-    return { nowMs: Date.now(), rows: keys.map((key) => find.all(key)[0] as Row | undefined) };
+    return { nowMs: Date.now(), rows: keys.map((key) => rowOf(find.all(key))) };
   }
 
   function swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime, decideAgain?: DecideAgain): Loaded & Swapped {
@@ -48,4 +48,11 @@ export function sqliteRows(database: { prepare(sql: string): Statement }, table:
   }
 
   return { load, swap, sweep: (most: number): void => void prepared().sweep.run(Date.now(), most) };
+}
+
+/** @throws Error if the library answers later, or rows in another form: each request would look like the first. */
+function rowOf(found: unknown): Row | undefined {
+  const [row] = Array.isArray(found) ? found : [{}];
+  if (row !== undefined && typeof row.value !== "string") throw changedRows();
+  return row;
 }

@@ -9,6 +9,13 @@ export interface SqliteDatabase {
   exec(sql: string): unknown;
 }
 
+/** What apps hold besides databases that answer at once, by a property of its own. */
+const others = {
+  $client: "sqlite(db.$client)",
+  parallelize: 'sqlite(new DatabaseSync("limits.db")), of node:sqlite: sqlite3 answers later',
+  getDatabaseInstance: 'sqlite(new DatabaseSync("limits.db")), of node:sqlite: sqlite answers later',
+};
+
 /** The SQL that makes the table. */
 export function sqliteMigration(options: TableOptions = {}): string {
   const table = tableOf("sqliteMigration", options);
@@ -45,7 +52,7 @@ const contendedMs = 1000;
  * @throws FloodgateError if an option is invalid.
  */
 export function sqlite(database: SqliteDatabase, options: TableOptions = {}): DatabaseDriver {
-  checkClient("sqlite", database, ["prepare", "exec"], 'sqlite(new DatabaseSync("limits.db"))');
+  checkClient("sqlite", database, ["prepare", "exec"], 'sqlite(new DatabaseSync("limits.db"))', others);
   const table = tableOf("sqlite", options);
   const rows = sqliteRows(database, table);
 

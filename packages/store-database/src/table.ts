@@ -30,9 +30,22 @@ export function tableOf(where: string, options: TableOptions, more: readonly str
  * Checks the client of a database when the driver is made, not at the first decision. The value is not shown, because a URL has a password.
  * @param methods what the driver calls.
  * @param example what to write, for the error.
+ * @param others properties of what apps hold besides such clients, and what to write with each. Some have the methods too.
  */
-export function checkClient(where: string, client: unknown, methods: readonly string[], example: string): void {
+export function checkClient(
+  where: string,
+  client: unknown,
+  methods: readonly string[],
+  example: string,
+  others: { readonly [property: string]: string } = {},
+): void {
   const given = (client ?? {}) as { readonly [method: string]: unknown };
+  for (const [property, instead] of Object.entries(others)) {
+    if (given[property] === undefined) continue;
+    throw invalidOption(
+      `${where} takes the client of a database, but what was given is something else: it has \`${property}\`. Write ${instead}.`,
+    );
+  }
   const missing = methods.find((method) => typeof given[method] !== "function");
   if (missing === undefined) return;
   const type = typeof given["then"] === "function" ? "a promise: await it first" : client === null ? "null" : typeof client;
@@ -61,6 +74,8 @@ export interface Answer extends Row {
 export function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
   const nowMs = timeOf(answers[0]);
   const rows = new Map(answers.map((answer) => [answer.key, answer]));
+  // A key in another form would look like no row, and each request like the first.
+  for (const row of answers) if (typeof (row.key ?? "") !== "string" || typeof (row.value ?? "") !== "string") throw changedRows();
   return { nowMs, rows: keys.map((key) => rows.get(key)) };
 }
 
@@ -71,8 +86,12 @@ export function loadedOf(keys: readonly string[], answers: readonly Answer[]): L
 export function timeOf(answer: Pick<Answer, "now"> | undefined): number {
   const nowMs = Number(answer?.now ?? Number.NaN);
   if (Number.isSafeInteger(nowMs)) return nowMs;
-  throw new Error(
-    "The client did not answer rows as objects with the names of their columns. Leave out the option of the client that changes rows",
+  throw changedRows();
+}
+
+export function changedRows(): Error {
+  return new Error(
+    "The client did not answer rows as objects with the names of their columns, and texts as strings. Leave out the option of the client that changes rows",
   );
 }
 
@@ -80,9 +99,11 @@ export function keysOf(changes: readonly Pick<Change, "key">[]): string[] {
   return changes.map(({ key }) => key);
 }
 
-/** The code of a database's error. */
+/** The code of a database's error. Sequelize, Prisma and others put that into an error of their own. */
 export function codeOf(error: unknown): unknown {
-  return (error as { code?: unknown } | undefined)?.code;
+  const { code, originalCode, original, cause, meta } = Object(error);
+  const inner = original ?? cause ?? meta?.driverAdapterError;
+  return (inner && codeOf(inner)) ?? originalCode ?? code;
 }
 
 /** The first 7 digits of versions, and the next 9: counted up from a random place, because the text of a small number takes a tenth of the time. */

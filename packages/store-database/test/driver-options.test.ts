@@ -35,6 +35,31 @@ it.each(drivers)("%s refuses a value that is no client when it is called, and do
   expect(() => make(client)).not.toThrow();
 });
 
+/** What an app holds, with the methods that it shares with a client. */
+const held: [name: string, make: unknown, property: string, instead: string][] = [
+  ["drizzle for Postgres", postgres, "$client", "postgres(db.$client)"],
+  ["drizzle for MySQL", mysql, "$client", "mysql(db.$client)"],
+  ["drizzle for SQLite", sqlite, "$client", "sqlite(db.$client)"],
+  ["drizzle for libSQL", libsql, "$client", "libsql(db.$client)"],
+  ["Prisma", postgres, "$queryRawUnsafe", "prisma.$queryRawUnsafe(text, ...values)"],
+  ["Kysely", postgres, "executeQuery", "db.executeQuery(CompiledQuery.raw(text, values))"],
+  ["Sequelize", postgres, "getQueryInterface", "sequelize.query(text, { bind })"],
+  ["knex", postgres, "queryBuilder", "await knex.client.acquireConnection()"],
+  ["slonik", postgres, "oneFirst", "pool.query({ ...sql.unsafe``, sql: text, values })"],
+  ["a pool of mysql2", postgres, "getConnection", "mysql(pool)"],
+  ["TypeORM for MySQL", mysql, "createQueryRunner", "mysql(dataSource.driver.pool)"],
+  ["a PoolCluster", mysql, "of", "mysql(cluster.of("],
+  ["sqlite3", sqlite, "parallelize", "sqlite(new DatabaseSync("],
+  ["sqlite", sqlite, "getDatabaseInstance", "sqlite(new DatabaseSync("],
+];
+
+it.each(held)("tells what to write with %s", (_name, make, property, instead) => {
+  const methods = drivers.find(([, [each]]) => each === make)?.[1][1];
+  const value = Object.assign(nothing.bind(null), methods, { [property]: nothing });
+  expect(() => (make as Make)(value)).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION" }));
+  expect(() => (make as Make)(value)).toThrow(instead);
+});
+
 it("tells that a client is a promise", () => {
   expect(() => libsql(Promise.resolve({}) as never)).toThrow(
     "libsql takes the client of a database, but what was given (a promise: await it first) has no method `batch`. Write libsql(createClient(",

@@ -1,7 +1,8 @@
+import { createPool as createCallbackPool } from "mysql2";
 import { createPool, type Pool, type PoolOptions } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type DatabaseServer, startMariadb } from "../../../tools/test-servers/src/index.js";
-import { mysql, mysqlMigration } from "../src/mysql.js";
+import { type MysqlExecutor, mysql, mysqlMigration } from "../src/mysql.js";
 import { clientKillCase, raceCases, serverKillCase } from "./races.js";
 import { clientOptionsCase, severalLimitsRaceCase, suiteOf, undoneInsertCase } from "./suite.js";
 
@@ -56,11 +57,29 @@ undoneInsertCase(
 );
 
 clientOptionsCase("a store in MariaDB", async () => {
-  const driverWith = (options: PoolOptions) => {
+  const poolWith = (options: PoolOptions) => {
     const made = createPool({ host: server.host, port: server.port, user: "root", database: "test", ...options });
     onTestFinished(() => made.end());
-    return mysql(made);
+    return made;
   };
+  const driverWith = (options: PoolOptions) => mysql(poolWith(options));
+  const callbacks = createCallbackPool({ host: server.host, port: server.port, user: "root", database: "test" });
+  onTestFinished(() => callbacks.promise().end());
+  // As the connector of MariaDB: it answers no pair, and its numbers are BigInts.
+  const execute = (where: MysqlExecutor) => async (sql: string, values?: unknown[]) => {
+    const [answer] = (await where.execute(sql, values)) as [{ insertId?: number }];
+    return answer.insertId === undefined ? answer : { ...answer, insertId: BigInt(answer.insertId) };
+  };
+  const connector = {
+    execute: execute(pool),
+    async getConnection() {
+      const connection = await pool.getConnection();
+      return { execute: execute(connection), release: () => connection.release(), destroy: () => connection.destroy() };
+    },
+  };
+  const uncommitted = poolWith({});
+  uncommitted.on("connection", (connection) => connection.query("SET autocommit = 0"));
+  const buffers: PoolOptions = { typeCast: (field, next) => (field.type === "VAR_STRING" ? field.buffer() : next()) };
   const big = { supportBigNumbers: true, bigNumberStrings: true };
   const decides = [
     {},
@@ -70,7 +89,10 @@ clientOptionsCase("a store in MariaDB", async () => {
     { timezone: "+05:00", dateStrings: true },
     { charset: "latin1" },
   ];
-  return { decides: decides.map(driverWith), refused: [driverWith({ rowsAsArray: true })] };
+  return {
+    decides: [...decides.map(driverWith), mysql(callbacks), mysql(connector)],
+    refused: [driverWith({ rowsAsArray: true }), driverWith(buffers), mysql(uncommitted)],
+  };
 });
 
 /** Makes the server know one zone: the hour that ends at this second comes twice. */

@@ -59,8 +59,16 @@ clientOptionsCase("a store in Postgres", async () => {
   };
   const texts = { getTypeParser: () => (text: string) => text };
   const bigints = { getTypeParser: (id: number, format: string) => (id === 20 ? BigInt : types.getTypeParser(id, format as "text")) };
+  // As postgres.js without `fetch_types`, and Bun: they have `unsafe`, answer only rows, and make no arrays of values.
+  const unsafe = async (text: string, values: unknown[]) => {
+    if (values.some(Array.isArray)) throw new Error("malformed array literal");
+    return (await pool.query(text, values)).rows;
+  };
+  const sql = postgres(Object.assign(() => undefined, { unsafe }));
+  const buffers = { getTypeParser: (id: number, format: string) => (id === 25 ? Buffer.from : types.getTypeParser(id, format as "text")) };
   const inRows: PostgresClient = { query: async (text, values) => (await pool.query({ text, values, rowMode: "array" })).rows };
-  return { decides: [{}, { types: bigints }, { types: texts }].map(driverWith), refused: [postgres(inRows)] };
+  const decides = [...[{}, { types: bigints }, { types: texts }].map(driverWith), sql];
+  return { decides, refused: [postgres(inRows), driverWith({ types: buffers })] };
 });
 
 test("a row in Postgres ends after its life, at a whole minute, so that most changes leave the index alone", async () => {
@@ -90,8 +98,14 @@ function refusing(): PostgresClient {
   return {
     async query(text, values) {
       if (refused < 5 && Math.random() < 0.4) {
-        refused++;
-        throw Object.assign(new Error("could not serialize access"), { code: Math.random() < 0.5 ? "40001" : "40P01" });
+        const code = Math.random() < 0.5 ? "40001" : "40P01";
+        // As pg, Sequelize and Prisma tell it.
+        const errors = [
+          { code },
+          { original: { code } },
+          { code: "P2010", meta: { driverAdapterError: { cause: { originalCode: code } } } },
+        ];
+        throw Object.assign(new Error("could not serialize access"), errors[refused++ % errors.length]);
       }
       refused = 0;
       return pool.query(text, values);

@@ -9,7 +9,7 @@ import { databaseStore } from "../src/index.js";
 import { type SqliteDatabase, sqlite, sqliteMigration } from "../src/sqlite.js";
 import { isNative, openSqlite } from "./open-sqlite.mjs";
 import { clientKillCase, raceCases } from "./races.js";
-import { suiteOf } from "./suite.js";
+import { clientOptionsCase, suiteOf } from "./suite.js";
 
 let database: SqliteDatabase;
 
@@ -71,3 +71,16 @@ it("while another connection has the lock, a decision waits without blocking, an
 });
 
 suiteOf("a store in SQLite", () => sqlite(database));
+
+clientOptionsCase("a store in SQLite", async () => {
+  const answering = (change: (rows: unknown[]) => unknown): SqliteDatabase => ({
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      return { run: (...values) => statement.run(...values), all: (...values) => change(statement.all(...values)) as unknown[] };
+    },
+  });
+  // As `returnArrays` of node:sqlite, and as sqlite3, which answers later.
+  const refused = [answering((rows) => rows.map((row) => Object.values(row as object))), answering(() => ({}))];
+  return { decides: [sqlite(database)], refused: refused.map((each) => sqlite(each)) };
+});

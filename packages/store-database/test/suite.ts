@@ -53,16 +53,16 @@ export function hostileKeysCase(name: string, driver: () => DatabaseDriver): voi
   });
 }
 
-/** Decides by clients of one database whose options let them answer in other forms. `refused` are forms that no driver can read. */
+/** Decides by clients of one database that answer in other forms. `refused` are those that no driver can read, or that keep no change. */
 export function clientOptionsCase(
   name: string,
   drivers: () => Promise<{ readonly decides: readonly DatabaseDriver[]; readonly refused: readonly DatabaseDriver[] }>,
 ): void {
-  it(`${name} decides whatever the options of the client are, or fails and says why`, { timeout: 120_000 }, async () => {
+  it(`${name} decides whatever the client is and its options are, or fails and says why`, { timeout: 120_000 }, async () => {
     const { decides, refused } = await drivers();
     const prefix = `run-${prefixes++}`;
-    const hourMs = 3_600_000;
-    const limits = ["one", "two"].map((name) => createLimit(name, fixedWindow({ limit: decides.length, window: hourMs })));
+    const yearMs = 365 * 86_400_000;
+    const limits = ["one", "two"].map((name) => createLimit(name, fixedWindow({ limit: decides.length, window: yearMs })));
     const limit = limits[0] as Limit;
     const checks = limits.map((limit) => ({ limit, key: "several", cost: 1 }));
     const stores = decides.map((driver) => databaseStore(driver, { prefix, denyCache: false }));
@@ -75,12 +75,13 @@ export function clientOptionsCase(
     for (const store of stores) {
       const { allowed, retryAfterMs, atMs } = await store.consume(limit, "one", 1, 60_000);
       expect(allowed).toBe(false);
-      expect(retryAfterMs).toBeLessThanOrEqual(hourMs);
+      expect(retryAfterMs).toBeLessThanOrEqual(yearMs);
       expect(Math.abs(atMs - nowMs)).toBeLessThan(60_000);
     }
     for (const driver of refused) {
       const failing = databaseStore(driver, { prefix }).consume(limit, "one", 1, 60_000);
-      await expect(failing).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining("rows as objects") });
+      const message = expect.stringMatching(/did not answer rows as objects|have `autocommit` off/);
+      await expect(failing).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message });
     }
   });
 }
