@@ -2,6 +2,7 @@ import { flag } from "@floodgate/core/store";
 import type { Change, DatabaseDriver, Loaded, Swap, Swapped, ValidTime, Version } from "./driver.js";
 import {
   type Answer,
+  changedRows,
   checkClient,
   codeOf,
   keysOf,
@@ -137,7 +138,8 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
           ? (client as unknown as Preparing).query({ name: names[name] as string, text, values })
           : (client as PostgresClient).query(text, values);
       const answer = await query;
-      const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : answer;
+      const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : Object(answer);
+      if (!Array.isArray(rows)) throw changedRows();
       counts = typeof rowCount === "number";
       return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as SwapAnswer[];
     } catch (error) {
@@ -153,7 +155,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
   /** Reads rows. Serializable transactions may end a read too: it is then sent again, some times. */
   async function load(keys: readonly string[], left = maxReads): Promise<Loaded> {
     const answers = await ask("load", [arrayOf(keys)], left === 1);
-    return answers.length > 0 ? loadedOf(keys, answers) : load(keys, left - 1);
+    return answers.length === 0 ? load(keys, left - 1) : loadedOf(keys, answers);
   }
 
   async function swapOne({ key, was, value = "", lifeMs }: Change, { fromMs, untilMs, isTimeKnown }: ValidTime): Promise<Swapped> {

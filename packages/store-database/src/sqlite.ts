@@ -25,7 +25,7 @@ export function sqliteMigration(options: TableOptions = {}): string {
   value TEXT NOT NULL,
   ends_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_ends ON ${table.split(".").at(-1)} (ends_ms);
+CREATE INDEX IF NOT EXISTS ${table}_ends ON ${table.split(".").at(-1)} (ends_ms);
 `;
 }
 

@@ -71,7 +71,7 @@ export interface Answer extends Row {
 }
 
 /** What a database answers, in the order of the keys. */
-export function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
+export function loadedOf(keys: readonly string[], answers: readonly Answer[] = []): Loaded {
   const nowMs = timeOf(answers[0]);
   const rows = new Map(answers.map((answer) => [answer.key, answer]));
   // A key in another form would look like no row, and each request like the first.
@@ -91,7 +91,7 @@ export function timeOf(answer: Pick<Answer, "now"> | undefined): number {
 
 export function changedRows(): Error {
   return new Error(
-    "The client did not answer rows as objects with the names of their columns, and texts as strings. Leave out the option of the client that changes rows",
+    "The client did not answer rows as objects with the names of their columns, and texts as strings. Leave out the option of the client that changes rows, or its form with callbacks",
   );
 }
 

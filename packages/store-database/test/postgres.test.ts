@@ -68,7 +68,8 @@ clientOptionsCase("a store in Postgres", async () => {
   const buffers = { getTypeParser: (id: number, format: string) => (id === 25 ? Buffer.from : types.getTypeParser(id, format as "text")) };
   const inRows: PostgresClient = { query: async (text, values) => (await pool.query({ text, values, rowMode: "array" })).rows };
   const decides = [...[{}, { types: bigints }, { types: texts }].map(driverWith), sql];
-  return { decides, refused: [postgres(inRows), driverWith({ types: buffers })] };
+  const silent = { query: async () => undefined } as unknown as PostgresClient;
+  return { decides, refused: [postgres(inRows), postgres(silent), driverWith({ types: buffers })] };
 });
 
 test("a row in Postgres ends after its life, at a whole minute, so that most changes leave the index alone", async () => {

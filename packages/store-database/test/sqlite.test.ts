@@ -39,6 +39,12 @@ it("a missing table is an error that prints the SQL", async () => {
   await expect(missing).rejects.toMatchObject({ code: "FLOODGATE_MISSING_TABLE", message: expect.stringContaining("CREATE TABLE") });
 });
 
+it("the table may be in an attached database", async () => {
+  const attached = openSqlite(":memory:");
+  attached.exec(`ATTACH ':memory:' AS limits; ${sqliteMigration({ table: "limits.floodgate" })}`);
+  expect((await sqlite(attached, { table: "limits.floodgate" }).load(["key"])).rows).toEqual([undefined]);
+});
+
 it("a full disk is told by SQLite's own error", async () => {
   const full = openSqlite(":memory:");
   full.exec(sqliteMigration());
