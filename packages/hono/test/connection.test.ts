@@ -125,7 +125,8 @@ const byAdapter: [string, string | undefined, (app: Hono) => unknown][] = [
 describe("behind Hono's adapters", () => {
   it.each(byAdapter)("%s: the client is %s", async (_, counted, send) => {
     const keys: unknown[] = [];
-    const app = new Hono().use(rateLimit({ policy, onEvent: (event) => event.type === "allowed" && keys.push(event.key) }));
+    const app = new Hono();
+    app.use(rateLimit({ policy, onEvent: (event) => event.type === "allowed" && keys.push(event.key) }));
     app.get("/", (c) => c.text("ok"));
     app.onError((fault, c) => c.text(String((fault as { code?: unknown }).code), 500));
     const answer = await send(app);
