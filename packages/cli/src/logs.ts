@@ -1,8 +1,7 @@
-import { createWriteStream } from "node:fs";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { type FileHandle, open, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { type AppNames, fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
 import type { Command } from "commander";
 import { keySecret } from "./app.js";
@@ -10,6 +9,9 @@ import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
 import { collect, ipv6PrefixOption, namedValue, wholeNumber } from "./options.js";
 import { didYouMean, listOf } from "./output/format.js";
+
+/** How much of a temporary file is read at once. */
+const chunkBytes = 256 * 1024;
 
 /** The options that say how logs are read. */
 export interface ReplayOptions {
@@ -104,24 +106,31 @@ async function* readFile(name: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/**
- * Calls `use` with logs that can be read several times: what can be read only once is written to a temporary file, which is deleted afterwards.
- */
+/** Calls `use` with logs that can be read several times: what can be read only once is written to a temporary file. */
 export async function withRepeatable<T>(sources: readonly SizedSource[], use: (sources: readonly SizedSource[]) => Promise<T>): Promise<T> {
-  if (sources.every(({ source }) => source.once !== true)) return use(sources);
-  const folder = await mkdtemp(join(tmpdir(), "floodgate-")).catch(cannotKeep);
+  const kept: FileHandle[] = [];
   try {
-    const repeatable = sources.map(async (sized, i): Promise<SizedSource> => {
+    const repeatable = sources.map(async (sized): Promise<SizedSource> => {
       const { source } = sized;
       if (source.once !== true) return sized;
-      const file = join(folder, `${i}`);
-      await pipeline(source.open(), createWriteStream(file, { mode: 0o600 })).catch(cannotKeep);
-      return { source: { ...fileSource(file), name: source.name }, bytes: (await stat(file)).size };
+      const handle = await openUnnamed().catch(cannotKeep);
+      kept.push(handle);
+      await writeFile(handle, source.open()).catch(cannotKeep);
+      const open = () => handle.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkBytes });
+      return { source: { name: source.name, open }, bytes: (await handle.stat()).size };
     });
     return await use(await Promise.all(repeatable));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    for (const handle of kept) await handle.close();
   }
+}
+
+/** A temporary file without a name: a command that is killed leaves nothing behind. */
+async function openUnnamed(): Promise<FileHandle> {
+  const path = join(tmpdir(), `floodgate-${randomUUID()}`);
+  const handle = await open(path, "wx+", 0o600);
+  await rm(path);
+  return handle;
 }
 
 function cannotKeep(cause: Error): never {

@@ -26,7 +26,7 @@ They differ most on
 `);
 });
 
-it("--suggest keeps standard input in a temporary folder, and says what to set if it cannot", async () => {
+it("--suggest keeps standard input in a temporary file, and says what to set if it cannot", async () => {
   onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv("TMPDIR", folder.path("none"));
   const { code, out, err } = await floodgate(["simulate", "-", "--suggest"], log);
