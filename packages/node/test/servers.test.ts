@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, request, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import middie from "@fastify/middie";
 import connect from "connect";
@@ -192,5 +192,31 @@ it("says what to write if it is called without `next`", () => {
         message: expect.stringContaining("Write next: limit(req, res, (error) => ...)."),
       }),
     );
+  }
+});
+
+it("a WebSocket that closes has the status 101, so that nobody who opens sockets and leaves is refunded as a disconnected client", async () => {
+  const statuses: number[] = [];
+  const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) > 0 && status >= 400 });
+  const server = createServer().on("upgrade", (request, socket) => {
+    // As express-ws, @fastify/websocket and the engine of Socket.IO do.
+    const response = new ServerResponse(request);
+    limit(request, response, () => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+      socket.resume().once("end", () => socket.destroy());
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    const headers = { connection: "upgrade", upgrade: "websocket" };
+    const [, socket] = await once(request({ host: "127.0.0.1", port, headers }).end(), "upgrade");
+    expect(statuses).toEqual([]);
+    socket.destroy();
+    await expect.poll(() => statuses).toEqual([101]);
+    expect(limit.limiter.peek("127.0.0.1")).toMatchObject({ remaining: 1 });
+  } finally {
+    server.close();
   }
 });

@@ -28,7 +28,7 @@ export interface NodeResponse {
   readonly closed?: boolean;
   /** HTTP/1: null while the response is queued behind another one on its connection, and after it was sent. */
   readonly socket?: object | null;
-  readonly req?: { readonly socket?: NodeSocket | null };
+  readonly req?: { readonly socket?: NodeSocket | null; readonly upgrade?: boolean | null };
   /** HTTP/2 only. */
   readonly stream?: NodeStream;
   /** True for a response that Fastify's `inject` has made. */
@@ -97,7 +97,7 @@ export function hasNoConnection({ isLightMyRequest = false, stream, socket }: No
   return isLightMyRequest || (stream === undefined && socket !== null && !(socket !== undefined && "once" in socket));
 }
 
-/** The status of a response that was sent completely, else 499. */
+/** The status of a response that was sent completely, 101 of a WebSocket, else 499. */
 function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): number {
   const { stream } = response;
   if (stream !== undefined) {
@@ -106,7 +106,9 @@ function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): 
   }
   // HTTP/1 marks a response as ended before it is written, and as finished even if its socket failed in the middle.
   const cut = justClosed && response.req?.socket?.destroyed;
-  return response.writableEnded && (response.writableFinished || isMade) && !cut ? response.statusCode : clientClosedRequest;
+  if (response.writableEnded && (response.writableFinished || isMade) && !cut) return response.statusCode;
+  // A WebSocket was taken over before its socket closed. Node sets `upgrade` only where the server takes upgrades.
+  return response.req?.upgrade ? 101 : clientClosedRequest;
 }
 
 /** The watched responses of one socket. */
