@@ -45,7 +45,8 @@ export interface NodeRateLimitOptions<Req extends NodeRequest, Res extends NodeA
 
 /** A middleware in the style of Connect, with its controls. In a plain server, `next` is a function of yours that serves the request. */
 export interface RateLimitMiddleware extends RateLimitControls {
-  (request: NodeRequest, response: NodeAnswer, next: (error?: unknown) => void): void;
+  // biome-ignore lint/suspicious/noExplicitAny: servers type errors differently
+  (request: NodeRequest, response: NodeAnswer, next: (error?: any) => void): void;
 }
 
 const reader: RequestReader<NodeRequest> = {

@@ -11,6 +11,8 @@ test("a limit fits servers of HTTP/1 and HTTP/2, and connect", () => {
   createServer((request, response) => limit(request, response, () => response.end()));
   createHttp2Server((request, response) => limit(request, response, () => response.end()));
   connect().use(limit).use("/api", limit);
+  // h3 takes middlewares of this type.
+  expectTypeOf(limit).toExtend<(request: IncomingMessage, response: ServerResponse, next: (error?: Error) => void) => unknown>();
 });
 
 test("functions get a request of Node, or the type that they name", () => {
