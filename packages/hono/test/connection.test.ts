@@ -138,7 +138,8 @@ describe("behind Hono's adapters", () => {
 
   it("on Vercel, the header that it overwrites is the client", async () => {
     const limit = rateLimit({ policy, clientIp: (c) => c.req.header("x-real-ip") });
-    const app = new Hono().get("/", limit, (c) => c.text("ok"));
+    const app = new Hono();
+    app.get("/", limit, (c) => c.text("ok"));
     await onVercel(app)(new Request("http://localhost/", { headers: { "x-real-ip": "192.0.2.1", "x-forwarded-for": "198.51.100.1" } }));
     expect(limit.limiter.peek("192.0.2.1")).toMatchObject({ remaining: 99 });
   });

@@ -63,7 +63,7 @@ export const upstashRatelimit: LimiterRules = {
     const policy = /tokenBucket/.test(text)
       ? 'tokenBucket({ capacity: 10, refill: 5, every: "10s", style: "interval" })'
       : `${/fixedWindow/i.test(text) ? "fixedWindow" : "slidingWindowCounter"}({ limit: 10, window: "10s" })`;
-    return `Write createLimiter({ name, policy: ${policy}, store: redisStore(client) }) of @floodgate/core, with your numbers and a client for TCP (ioredis or redis). Or, in an app, rateLimit({ ... }) as middleware.`;
+    return `Write createLimiter({ name, policy: ${policy}, store: redisStore(redis) }) of @floodgate/core, with your numbers and the client that you have. Or, in an app, rateLimit({ ... }) as middleware.`;
   },
   options: {
     enableProtection: '`enableProtection`: reject such clients before the limit, or call limiter.block(key, "1d").',

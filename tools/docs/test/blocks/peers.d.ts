@@ -12,9 +12,9 @@ declare module "koa-ratelimit" {
 
 /** What `wrangler types` declares: the bindings. */
 declare module "cloudflare:workers" {
-  import type { D1Database, DurableObjectNamespace } from "@cloudflare/workers-types";
+  import type { D1Database, DurableObjectNamespace, Hyperdrive } from "@cloudflare/workers-types";
 
-  export const env: { readonly FLOODGATE: DurableObjectNamespace; readonly DB: D1Database };
+  export const env: { readonly FLOODGATE: DurableObjectNamespace; readonly DB: D1Database; readonly HYPERDRIVE: Hyperdrive };
   export function waitUntil(work: Promise<unknown>): void;
 }
 
