@@ -70,4 +70,13 @@ export { activeListener, listenerOf } from "./events/listeners.js";
 export { checkOptions, flag, functionOrNothing, wholeNumber } from "./support/options.js";
 
 // The runtime: what Node, Bun, Deno and edge runtimes do differently
-export { afterTurn, nodeCrypto, type NodeCrypto, type NodeHash, startTimer, stopTimer, workEndsWithRequest } from "./support/runtime.js";
+export {
+  afterTurn,
+  inThisContext,
+  nodeCrypto,
+  type NodeCrypto,
+  type NodeHash,
+  startTimer,
+  stopTimer,
+  workEndsWithRequest,
+} from "./support/runtime.js";

@@ -1,4 +1,4 @@
-import { Waiter } from "@floodgate/core/store";
+import { inThisContext, Waiter } from "@floodgate/core/store";
 import type { Entry } from "./entry.js";
 import { queueTimeout, timeout } from "./faults.js";
 
@@ -27,6 +27,8 @@ export class Step<T = unknown> extends Waiter<T> {
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
   readonly #owner: StepOwner;
+  /** Runs work in the async context of the call, where tracers attach its spans. */
+  readonly inContext: (work: () => void) => void = inThisContext((work) => work());
   /** Of the last run. */
   result: T | undefined = undefined;
 

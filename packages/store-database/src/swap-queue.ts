@@ -129,7 +129,7 @@ export class SwapQueue implements StepOwner {
       this.#scheduled = false;
       if (this.#calls.areMany) return;
       const batches = this.#nextBatches();
-      for (const batch of batches) void this.#work(batch, batches.length === 1);
+      for (const batch of batches) (batch.steps[0] as Step).inContext(() => void this.#work(batch, batches.length === 1));
     });
   }
 

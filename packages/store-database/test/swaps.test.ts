@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Decision, fixedWindow, gcra, type Policy, type Store, slidingWindowLog } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
@@ -339,4 +340,42 @@ describe("rows that have ended", () => {
     await sleep(0);
     expect(driver.rows.size).toBe(2);
   });
+});
+
+it("each call runs in the async context of a request that waits, where tracers attach its span", async () => {
+  const request = new AsyncLocalStorage<{ waits: boolean }>();
+  const waits: unknown[] = [];
+  const note = <T>(answer: T): T => {
+    waits.push(request.getStore()?.waits);
+    return answer;
+  };
+  class Traced extends RemoteDriver {
+    override load(keys: readonly string[]) {
+      return note(super.load(keys));
+    }
+    override swap(...args: Parameters<RemoteDriver["swap"]>) {
+      return note(super.swap(...args));
+    }
+    override swapMany(swaps: readonly Swap[]) {
+      return note(super.swapMany(swaps));
+    }
+  }
+  const driver = new Traced();
+  driver.turns = () => 1;
+  const store = databaseStore(driver);
+  const limit = yearly(1000);
+  const client = async (_: unknown, i: number): Promise<void> => {
+    for (let done = 0; done < 20; done++) {
+      const context = { waits: true };
+      await request.run(context, async () => {
+        await store.consume(limit, `key-${(i + done) % 3}`, 1, patienceMs);
+        expect(request.getStore()).toBe(context);
+      });
+      context.waits = false;
+      await sleep(0);
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, client));
+  expect(waits.length).toBeGreaterThan(20);
+  expect(new Set(waits)).toEqual(new Set([true]));
 });

@@ -1,4 +1,14 @@
-import { activeListener, addWaiter, afterTurn, type Clock, msLeft, ServerClock, startTimer, unblockedMs } from "@floodgate/core/store";
+import {
+  activeListener,
+  addWaiter,
+  afterTurn,
+  type Clock,
+  inThisContext,
+  msLeft,
+  ServerClock,
+  startTimer,
+  unblockedMs,
+} from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isMoving, isNameless, stepFault } from "./faults.js";
@@ -37,6 +47,8 @@ export class CommandQueue {
   /** The rounds in flight. An array, because a Set that gains and loses a few entries makes a new table each time. */
   #inFlight: Step[][] = [];
   #scheduled = false;
+  /** Flushes in the async context of a request that waits for a round. In that of the round before, tracers would attach its span to an old request. */
+  #flushForWaiting: (() => void) | undefined;
   /** Unknown before the first answer and after a fault. */
   readonly serverClock: ServerClock;
   /** The hashes of the scripts that were sent. */
@@ -58,6 +70,7 @@ export class CommandQueue {
     if (this.#room() <= 0) this.#abandon();
     this.#wait(step);
     addWaiter(step);
+    if (this.#room() <= 0) this.#flushForWaiting ??= inThisContext<void, void>(this.#flushScheduled);
     this.#schedule();
   }
 
@@ -73,7 +86,8 @@ export class CommandQueue {
   #schedule(): void {
     if (this.#scheduled || this.#room() <= 0) return;
     this.#scheduled = true;
-    afterTurn(this.#flushScheduled);
+    afterTurn(this.#flushForWaiting ?? this.#flushScheduled);
+    this.#flushForWaiting = undefined;
   }
 
   readonly #flushScheduled = (): void => {

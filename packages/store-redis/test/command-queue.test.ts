@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fixedWindow } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -102,4 +103,55 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
     10,
     true,
   ]);
+});
+
+it("each round runs in the async context of a request that waits, where tracers attach its span", async () => {
+  const request = new AsyncLocalStorage<{ waits: boolean }>();
+  const waits: unknown[] = [];
+  const pending: (() => void)[] = [];
+  const answer = (): void => pending.shift()?.();
+  const client: RedisClient = {
+    isCluster: false,
+    keepsOrder: true,
+    place: { database: 0, keyPrefix: "" },
+    isReady: true,
+    wake: () => undefined,
+    send: (runs) => {
+      waits.push(request.getStore()?.waits);
+      return runs.map(({ args }) => {
+        const reply = [Date.now() * 1000, ...Array.from({ length: Number(args[1]) }, () => [1, 0]).flat()];
+        return new Promise((resolve) => pending.push(() => resolve(reply)));
+      });
+    },
+    slotOf: () => 0,
+    bySlot: (all) => [all],
+    serverOf: () => "",
+  };
+  const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
+  const ask = async (): Promise<void> => {
+    const context = { waits: true };
+    const look = peekWithin(10_000);
+    await request.run(context, async () => {
+      queue.add(look);
+      await look.answer;
+      expect(request.getStore()).toBe(context);
+    });
+    context.waits = false;
+  };
+  // The second one waits for the round of the first one, and so on.
+  const first = ask();
+  await vi.advanceTimersByTimeAsync(0);
+  const others: Promise<void>[] = [];
+  for (let i = 0; i < 5; i++) {
+    others.push(ask(), ask());
+    answer();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  while (pending.length > 0) {
+    answer();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  await Promise.all([first, ...others]);
+  expect(waits.length).toBeGreaterThan(5);
+  expect(new Set(waits)).toEqual(new Set([true]));
 });

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { EventEmitter } from "node:events";
 import { fixedWindow } from "@floodgate/core";
 import type { Handler, LimitSetup } from "./adapter.js";
 import { Http2Client, until } from "./clients.js";
 import type { AdapterSuite } from "./web.js";
-import { later, turns } from "./world.js";
+import { later, together, turns } from "./world.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 const wide = fixedWindow({ limit: 100, window: "1m" });
@@ -50,6 +52,47 @@ export function functionCases({ adapter, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 100);
     });
   }
+
+  it("keys, costs, onLimited, onEvent and handlers run in the async context of their request, also if one answer decides several requests", async (web) => {
+    const context = new AsyncLocalStorage<string>();
+    const seen = new Map<string, number>();
+    const note = (what: string, id?: string): void => {
+      const here = context.getStore();
+      const name = here !== undefined && here === (id ?? here) ? what : `${what} of ${id} in ${here}`;
+      seen.set(name, (seen.get(name) ?? 0) + 1);
+    };
+    const app = await web.start({
+      limits: [
+        {
+          policy: fixedWindow({ limit: 3, window: "1m" }),
+          store: together(web.store, 3),
+          key: (request) => {
+            note("key", request.header("x-id"));
+            return "key";
+          },
+          cost: async (request) => {
+            note("cost", request.header("x-id"));
+            return 1;
+          },
+          onLimited: (request) => {
+            note("onLimited", request.header("x-id"));
+            return {};
+          },
+          onEvent: ({ type }) => note(type),
+        },
+      ],
+      handler: (request) => {
+        note("handler", request.header("x-id"));
+        return {};
+      },
+    });
+    const server: EventEmitter = app.server;
+    const emit = server.emit.bind(server);
+    server.emit = (type, ...args) =>
+      type === "request" ? context.run(args[0].headers["x-id"], () => emit(type, ...args)) : emit(type, ...args);
+    await Promise.all(["a", "b", "c", "d", "e", "f"].map((id) => app.get("/", { "x-id": id })));
+    assert.deepEqual(Object.fromEntries(seen), { key: 6, cost: 6, allowed: 3, limited: 3, handler: 3, onLimited: 3, request: 6 });
+  });
 
   it("a rule matches by method, path and header", async (web) => {
     const match = { method: ["POST", "GET"], path: "/posts/:id", header: { "X-Version": "2" } };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { leakyBucket } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
 import type { AdapterSuite, App, Web } from "./web.js";
@@ -19,6 +20,7 @@ function waiters(count: number): { onEvent: NonNullable<LimitSetup["onEvent"]>; 
 
 /** `leakyBucket` holds requests until their turn. */
 export function queueCases({ it }: AdapterSuite): void {
+  const closing = new AsyncLocalStorage<boolean>();
   const slow = leakyBucket({ capacity: 3, leak: 1, every: "1h" });
 
   /** An app whose queue releases one request an hour. Its first request is served; `waiting` resolves when `count` more are held. */
@@ -30,6 +32,7 @@ export function queueCases({ it }: AdapterSuite): void {
       steps: [{ limit: 0, path: "/slow" }, { route: "/slow/:id" }],
       handler: ({ path }) => {
         served.push(path);
+        assert.equal(closing.getStore(), undefined, "a handler runs in the async context of its own request");
         return { body: path };
       },
     });
@@ -69,7 +72,7 @@ export function queueCases({ it }: AdapterSuite): void {
     const responses = [app.get("/slow/1"), app.get("/slow/2")];
     await waiting;
     assert.deepEqual(served, ["/slow/0"]);
-    app.limits[0]?.close();
+    closing.run(true, () => app.limits[0]?.close());
     assert.deepEqual(
       (await Promise.all(responses)).map(({ status }) => status),
       [200, 200],

@@ -67,6 +67,17 @@ export function later(store: Store<"sync">): Store<"async"> {
   return { mode: "async", ...Object.fromEntries(methods.map((method) => [method, call(method)])) } as Store<"async">;
 }
 
+/** Makes a store asynchronous, which decides `count` requests at a time and answers them all in one turn, as stores do that send batches. */
+export function together(store: Store<"sync">, count: number): Store<"async"> {
+  const waiting: (() => void)[] = [];
+  const consume: Store<"async">["consume"] = (...args) =>
+    new Promise((resolve) => {
+      waiting.push(() => resolve(store.consume(...args)));
+      if (waiting.length === count) for (const answer of waiting.splice(0)) answer();
+    });
+  return { ...later(store), consume };
+}
+
 type Items = Record<string, Record<string, unknown>>;
 
 /** The items of a list header, by name. Parses strictly, as clients do: they ignore a malformed field entirely. */

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
-import type { Decision } from "@floodgate/core";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type Decision, fixedWindow } from "@floodgate/core";
 import * as fc from "fast-check";
 import { forgivingPolicies, policies } from "./algorithms.js";
 import { type Outcome, play, playAll, scriptsOf } from "./scripts.js";
@@ -7,6 +8,21 @@ import type { Suite } from "./world.js";
 
 /** Each field of a decision means what the contract says. */
 export function decisionCases(suite: Suite): void {
+  suite.it("each caller gets its answer in its own async context, also if several wait at once", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
+    const context = new AsyncLocalStorage<number>();
+    const seen: (number | undefined)[] = Array(6).fill(undefined);
+    const callers = Array.from({ length: 6 }, (_, i) => i);
+    const ask = (i: number): unknown => {
+      const note = (): unknown => seen.splice(i, 1, context.getStore());
+      const answer: Decision | PromiseLike<Decision> = limiter.consume("key");
+      // Not by await, which keeps the context of any promise: adapters go on with `then`.
+      return "then" in answer ? answer.then(note) : note();
+    };
+    await Promise.all(callers.map((i) => context.run(i, ask, i)));
+    assert.deepEqual(seen, callers);
+  });
+
   suite.it("a rejected request changes nothing", async (world) => {
     await fc.assert(
       fc.asyncProperty(scriptsOf(forgivingPolicies, { backwards: true, impossible: true }), async ([policy, steps]) => {

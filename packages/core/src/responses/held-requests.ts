@@ -1,4 +1,4 @@
-import { stopTimer } from "../support/runtime.js";
+import { inThisContext, stopTimer } from "../support/runtime.js";
 
 /** A global of every runtime. */
 declare const setTimeout: (run: () => void, ms: number) => unknown;
@@ -14,14 +14,16 @@ export class HeldRequests {
   }
 
   /**
-   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects, and tells whether it was still held. The
-   * timer keeps the process alive, because a job may wait for its turn with nothing else to do.
+   * Calls `run` after `delayMs`, in the async context of this call, whoever lets it go. Returns a function that cancels it, for a client that
+   * disconnects, and tells whether it was still held. The timer keeps the process alive, because a job may wait for its turn with nothing else
+   * to do.
    */
-  hold(delayMs: number, go: () => void): () => boolean {
+  hold(delayMs: number, run: () => void): () => boolean {
     const cancel = (): boolean => {
       stopTimer(timer);
       return this.#held.delete(letGo);
     };
+    const go = inThisContext<void, void>(run);
     const letGo = (): void => {
       cancel();
       go();
