@@ -337,12 +337,18 @@ describe("a client that is not connected", () => {
 
 describe("a value that is not a client", () => {
   const redis = new Redis({ lazyConnect: true });
+  const nothing = (): void => undefined;
   it.each<[string, unknown, RegExp]>([
     ["nothing", undefined, /was given undefined/],
     ["a promise of a client", Promise.resolve(redis), /a promise of one: await it first/],
     ["a URL, whose password is not shown,", "redis://user:secret@127.0.0.1", /was given a string\. Write redisStore\(new Redis/],
     ["a class", Redis, /was given a function/],
     ["a plain object", {}, /an object of another kind/],
+    [
+      "ioredis-mock, which has a function for each command",
+      { connect: nothing, evalsha: nothing, customCommand: nothing },
+      /an object of another kind/,
+    ],
     ["a pipeline of ioredis", redis.pipeline(), /an object of another kind/],
     ["a pipeline of a Cluster of ioredis", new Cluster([{ port: 1 }], { lazyConnect: true }).pipeline(), /an object of another kind/],
     ["a transaction of node-redis", createClient().multi(), /an object of another kind/],

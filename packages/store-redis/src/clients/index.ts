@@ -21,7 +21,7 @@ export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (has<Ioredis>(client, "evalsha", "connect") && typeof client.status === "string") return new IoredisClient(client);
   if (has<NodeRedisCluster>(client, "sendCommand", "nodeClient")) return new NodeRedisClusterClient(client);
   if (has<NodeRedis | NodeRedisSentinel>(client, "sendCommand") && typeof client.isReady === "boolean") return new NodeRedisClient(client);
-  if (has<Glide>(client, "customCommand")) return new GlideClientOf(client, has(client, "pubsubShardChannels"));
+  if (has<Glide>(client, "invokeScript")) return new GlideClientOf(client, has(client, "pubsubShardChannels"));
   const connection = upstashConnection(client);
   if (connection !== undefined) return new UpstashClient(connection);
   throw invalidOption(
