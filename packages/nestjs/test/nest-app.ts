@@ -170,9 +170,11 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
       } else {
         // Without a parser Fastify answers with an error. This one reads nothing, as Express does.
         adapter.getInstance().addContentTypeParser("application/octet-stream", (_request: Any, _payload: Any, done: Any) => done(null));
-        adapter.getInstance().addHook("onRequest", async (_request: Any, reply: Any) => {
+        // Not async: until then, another listener may answer.
+        adapter.getInstance().addHook("onRequest", (_request: Any, reply: Any, done: () => void) => {
           reply.headers(presets);
           for (const name in presets) reply.raw.setHeader(name, presets[name]);
+          done();
         });
         if (begins === true) adapter.getInstance().addHook("onRequest", async (_request: Any, reply: Any) => reply.raw.flushHeaders());
         if (outer !== undefined) {
