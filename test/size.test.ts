@@ -15,7 +15,7 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 54.6],
+  ["express", "rateLimit", 54.7],
   ["fastify", "rateLimit", 54.8],
   ["koa", "rateLimit", 54.2],
   ["hono", "rateLimit", 53.7],

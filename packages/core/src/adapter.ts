@@ -39,8 +39,8 @@ export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf, type RequestContext } from "./requests/request-context.js";
 
 // Responses
-export { dropBody, type Header, isLimitHeader } from "./responses/headers.js";
-export { type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
+export { type Header, isLimitHeader } from "./responses/headers.js";
+export { dropBody, type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
 export { type Body, reducedCapacity } from "./responses/outcome.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { answeredBy, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";

@@ -2,7 +2,7 @@ import type { Decision } from "../decide/decision.js";
 import { leaveSlots } from "../limits/slots.js";
 import { foreignRequest } from "../requests/foreign-request.js";
 import { decisionOf } from "../requests/request-context.js";
-import { dropBody, type Header, noStore } from "../responses/headers.js";
+import type { Header } from "../responses/headers.js";
 import type { HeldRequests } from "../responses/held-requests.js";
 import type { Outcome } from "../responses/outcome.js";
 import { clientClosedRequest, hasNoConnection, type NodeResponse, whenEnded } from "../responses/response-end.js";
@@ -94,18 +94,19 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
 }
 
 /** Properties that requests have in Node and in frameworks on it, or get from usual middlewares. */
-const usual = Object.fromEntries(
-  "app baseUrl body headers id ip method originalUrl params path query raw req res route session socket url user"
-    .split(" ")
-    .map((name) => [name, true]),
-);
+const usual = (): object =>
+  Object.fromEntries(
+    "app baseUrl body headers id ip method originalUrl params path query raw req res route session socket url user"
+      .split(" ")
+      .map((name) => [name, true]),
+  );
 
 /**
  * Checks that requests have no property with the name of a decision. Other libraries set `rateLimit` too, so that name is free.
  * @param request a request of the app. Default: one with the usual properties, for options when they are given.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` if they have.
  */
-export function checkDecisionName(name: string, request: object = usual): void {
+export function checkDecisionName(name: string, request: object = usual()): void {
   if (!(name in request) || name === "rateLimit" || decisionOf(request, name) !== undefined) return;
   throw conflict(
     `rateLimit: \`decisionName\` is ${JSON.stringify(name)}, but requests have a property of that name already. Choose another, such as decisionName: "quota".`,
@@ -235,11 +236,28 @@ export function runOnLimited(handler: () => unknown, next: Next, done: (answered
   }
 }
 
-/** The used part of Node's response. Typed by structure, because core also runs without Node. */
-export interface HeaderTarget {
-  readonly headersSent: boolean;
+/**
+ * Headers that describe another body than a rejection's, tell shared caches more than Cache-Control does, or make nginx answer. Not
+ * Content-Type, which may be there for `onLimited`, and not Content-Security-Policy.
+ */
+const ofBody = /^(content-[^ts]|etag|last-m|transfer-|repr-|digest|x-accel-|surrogate-)|cdn-cache/;
+
+/** A response of Node, or a reply of Fastify. Mocks in tests may have no headers to list. */
+interface Described {
   getHeaderNames?(): string[];
+  getHeaders?(): object;
   removeHeader?(name: string): unknown;
+}
+
+/** Removes what an earlier middleware has said of another body than a rejection's. */
+export function dropBody(response: Described): void {
+  for (const name of response.getHeaderNames?.() ?? Object.keys(response.getHeaders?.() ?? {}))
+    if (ofBody.test(name)) response.removeHeader?.(name);
+}
+
+/** The used part of Node's response. Typed by structure, because core also runs without Node. */
+export interface HeaderTarget extends Described {
+  readonly headersSent: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
 }
@@ -250,9 +268,9 @@ export interface HeaderTarget {
  */
 export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
   if (response.headersSent) return;
-  for (const header of headers) {
-    const { name, value, list } = header;
-    if (header === noStore) dropBody(response);
+  for (const { name, value, list } of headers) {
+    // Only a rejection has it.
+    if (name === "Cache-Control") dropBody(response);
     const before = list ? response.getHeader(name) : undefined;
     response.setHeader(name, before === undefined ? value : listed(before, value));
   }

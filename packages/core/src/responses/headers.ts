@@ -148,30 +148,6 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
 /** A rejection is no answer to keep. */
 export const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
-/**
- * Headers that describe another body than a rejection's, tell shared caches more than Cache-Control does, or make nginx answer. Not
- * Content-Type, which may be there for `onLimited`, and not Content-Security-Policy.
- */
-const ofBody = /^(content-[^ts]|etag|last-m|transfer-|repr-|digest|x-accel-|surrogate-)|cdn-cache/;
-
-/** A response of Node, or a reply of Fastify. Mocks in tests may have no headers to list. */
-interface Described {
-  getHeaderNames?(): string[];
-  getHeaders?(): object;
-  removeHeader?(name: string): unknown;
-}
-
-/** Removes what an earlier middleware has said of another body than a rejection's. */
-export function dropBody(response: Described): void {
-  for (const name of response.getHeaderNames?.() ?? Object.keys(response.getHeaders?.() ?? {}))
-    if (ofBody.test(name)) response.removeHeader?.(name);
-}
-
-/** The headers that a rejection has beside those of its limits. */
-export function rejectionHeaders(retryAfter: number | undefined): Header[] {
-  return retryAfter === undefined ? [noStore] : [{ name: "Retry-After", value: `${retryAfter}`, list: false }, noStore];
-}
-
 /** Whether a header may be one of a limit. Frameworks that drop the headers of an error's response keep those. */
 export function isLimitHeader(lowerCaseName: string, value: unknown): boolean {
   return /^(x-)?ratelimit(-|$)|^retry-after$/.test(lowerCaseName) || (lowerCaseName === "cache-control" && value === noStore.value);
@@ -195,8 +171,10 @@ export function headersOf(decisions: Decision | readonly Decision[], format?: He
   const rejectedBy = reported.allowed ? undefined : reported;
   // The numbers of a degraded decision are unknown.
   const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejectedBy });
-  const headers = [...(known ?? []), ...(rejectedBy ? rejectionHeaders(retryAfterSeconds(rejectedBy)) : [])];
-  return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+  const headers = Object.fromEntries((known ?? []).map(({ name, value }) => [name, value]));
+  if (rejectedBy === undefined) return headers;
+  const retryAfter = retryAfterSeconds(rejectedBy);
+  return { ...headers, ...(retryAfter !== undefined && { "Retry-After": `${retryAfter}` }), [noStore.name]: noStore.value };
 }
 
 /** A decision that has been JSON is no decision any more: JSON has no Infinity. */

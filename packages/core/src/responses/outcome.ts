@@ -5,7 +5,7 @@ import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundOption } from "../rules/cost.js";
 import { conflict, wrongOption } from "../support/errors.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
-import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
+import { type Header, type HeadersOption, headerWriter, noStore, retryAfterSeconds } from "./headers.js";
 
 /** The body of a response. */
 export interface Body {
@@ -116,7 +116,8 @@ export class Responder<Req> {
     { decision, all }: CombinedDecision,
   ): Outcome {
     const retryAfter = retryAfterSeconds(decision);
-    headers.push(...rejectionHeaders(retryAfter));
+    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
+    headers.push(noStore);
     const unavailable = decision.degraded && this.#failsClosed;
     let body = unavailable ? undefined : this.#body;
     if (body === undefined) {
