@@ -62,7 +62,8 @@ const awkward = fc.constantFrom(
 );
 const text = fc
   .oneof(awkward, fc.string({ minLength: 1 }), fc.string({ unit: "grapheme", minLength: 1 }))
-  .filter((text) => !text.includes("\u{fffd}"));
+  // Without quotes, as `stringify` writes them, the last three are mistakes.
+  .filter((text) => !/[\ufffd\u007f\u2028\u2029]/.test(text));
 const name = fc
   .oneof(awkward, fc.string({ minLength: 1, maxLength: 40 }))
   .filter((text) => /^[ -~]+$/.test(text) && !["__proto__", "<<"].includes(text));

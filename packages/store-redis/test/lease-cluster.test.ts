@@ -9,6 +9,8 @@ import { patienceMs } from "./patient-store.js";
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let cluster: RedisCluster;
+/** Each run has keys of its own, also when a test is repeated. */
+let worlds = 0;
 let connected: Connected[] = [];
 beforeAll(async () => {
   cluster = await startCluster({ replicasPerMaster: 0 });
@@ -37,7 +39,6 @@ describe.each<[string, Policy]>([
 ])("random traffic of three processes on a Cluster with leases under a %s", (_, policy) => {
   it("is allowed as the policy says", async () => {
     let leased = 0;
-    let worlds = 0;
     await fc.assert(
       fc.asyncProperty(fc.noShrink(actions), async (steps) => {
         const clients = connected.map(({ client }) => client);

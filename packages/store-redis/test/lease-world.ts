@@ -111,10 +111,11 @@ export class LeaseWorld {
       case "give-back":
         return this.stores[action.at]?.releaseLeases();
       case "reset": {
+        // Before it: another process may begin the next state right after it, with a fetch that is in flight.
+        const us = await serverUs();
         const done = await this.limiter(action.at)
           .reset(key)
           .catch(() => "failed");
-        const us = await serverUs();
         // What a charge to the old state admitted does not count any more, nor what is still spent of it.
         if (done !== "failed") this.#spent = this.#spent.filter(({ limiter }) => limiter !== 0);
         this.#resetUs = us;
