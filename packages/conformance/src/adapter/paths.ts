@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
-import type { Step } from "./adapter.js";
+import type { LimitSetup, Step } from "./adapter.js";
 import type { AdapterSuite, App } from "./web.js";
 
 const policy = fixedWindow({ limit: 1000, window: "1m" });
@@ -85,6 +85,12 @@ export function pathCases({ effort, it }: AdapterSuite): void {
       assert.ok((await reached(app, "rule", targets)) >= 5);
     });
   }
+
+  it("rules match what follows a malformed port, which is the path to some routers", async (web) => {
+    const limit: LimitSetup = { rules: [{ name: "rule", policy, match: { path: "/:id" } }] };
+    const app = await web.start({ limits: [limit], steps: [{ limit: 0 }, route("/:id")] });
+    await reached(app, "rule", ["http://h:80posts", "HTTP://h:posts", "http://u:p@h:80posts?x"]);
+  });
 
   it("answers 400 to an ambiguous path if a rule or the middleware says so, unless the rule is in shadow mode", async (web) => {
     const rule = { name: "all", policy };

@@ -127,7 +127,8 @@ function certainStart(target: string): string | undefined {
   if (/^[/*]/.test(target)) {
     if (!parsedAnew.test(target)) return undefined;
   } else {
-    const host = /^[a-z][a-z\d+.-]*:\/\/[\w.:@[\]-]*(?=[/?#]|$)/i.exec(target);
+    // Of `http://h:80a`, the path is `/:80a` to `url.parse`.
+    const host = /^[a-z][a-z\d+.-]*:\/\/(?:[\w.:@-]*@)?(?:\[[\da-f:.]+\]|[\w.-]*)(?::\d*)?(?=[/?#]|$)/i.exec(target);
     if (host === null) return "";
     from = host[0].length;
   }
