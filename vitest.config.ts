@@ -17,8 +17,9 @@ function codeOf(file: string): string {
 const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir|respondWithFile/;
 
 /**
- * It changes or reads what a process has once: timers, the console, Object.prototype, modules, listeners and the inventory of all limits. Others share their
- * modules with the files before them in the same thread, because loading modules takes as long as many tests. `fetch` knows one app a process.
+ * It changes or reads what a process has once: timers, the console, Object.prototype, modules, listeners and the inventory of all limits.
+ * Others share their modules with the files before them in the same thread, because loading modules takes as long as many tests. `fetch` knows
+ * one app a process.
  */
 const needsOwnModules =
   /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|process\.(?:emit|on|once)\(|process\.env\S+ = |\bobserve\(|\b(?:inventory|watchShadowRules)\(|Object\.prototype as|packages\/(?:metrics|dashboard|fetch)\/test/;

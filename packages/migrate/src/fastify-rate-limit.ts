@@ -1,9 +1,10 @@
 import type { Node } from "@babel/types";
+import type { Import } from "./loads.js";
 import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
 import { argument, bare, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, end, type Import, type Source, start } from "./source.js";
+import { type Call, end, type Source, start } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["@fastify/rate-limit", "fastify-rate-limit"],

@@ -1,7 +1,8 @@
 import type { Node } from "@babel/types";
+import type { Binding, Import } from "./loads.js";
 import { entryOf } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Binding, end, type Import, isInside, start } from "./source.js";
+import { end, isInside, start } from "./source.js";
 
 /** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
 export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): void {

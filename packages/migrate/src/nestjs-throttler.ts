@@ -1,9 +1,10 @@
 import type { Node } from "@babel/types";
+import type { Import } from "./loads.js";
 import { rewriteLimit } from "./middleware.js";
 import { argument, bare, entryOf, isFunction, propertyName } from "./nodes.js";
 import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, end, type Import, isInside, type Source, start } from "./source.js";
+import { type Call, end, isInside, type Source, start } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["@nestjs/throttler"],

@@ -1,6 +1,7 @@
 import { parse } from "@babel/parser";
-import type { Comment, File, Node, Statement } from "@babel/types";
+import type { Comment, File, Node } from "@babel/types";
 import MagicString from "magic-string";
+import { type Import, importBindings, loadedModule, requireBindings } from "./loads.js";
 import { argument, bare, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
 
 /** Something that a person has to do or to know. */
@@ -25,22 +26,6 @@ export interface Call {
 /** What an expression is of a package: `default`, `rateLimit`, … */
 interface Exported {
   readonly exported: string;
-  readonly module: string;
-}
-
-/** A name that a statement takes from the package. */
-export interface Binding {
-  readonly local: string;
-  /** `*` for the whole module. */
-  readonly exported: string;
-  readonly isType: boolean;
-}
-
-/** A statement that imports or requires the package. */
-export interface Import {
-  readonly node: Statement;
-  readonly bindings: readonly Binding[];
-  readonly isRequire: boolean;
   readonly module: string;
 }
 
@@ -365,53 +350,4 @@ function parsed(name: string, code: string): File {
     const at = loc === undefined ? "" : `:${loc.line}:${loc.column + 1}`;
     throw new SyntaxError(`${name}${at}: this is not JavaScript that can be read: ${message.replace(/ \(\d+:\d+\)$/, "")}`);
   }
-}
-
-function importBindings(node: Extract<Node, { type: "ImportDeclaration" }>): Binding[] {
-  return node.specifiers.map((specifier) => {
-    const { name: local } = specifier.local;
-    const isType = node.importKind === "type";
-    if (specifier.type === "ImportDefaultSpecifier") return { local, exported: "default", isType };
-    if (specifier.type === "ImportNamespaceSpecifier") return { local, exported: "*", isType };
-    const { imported, importKind } = specifier;
-    return {
-      local,
-      exported: imported.type === "Identifier" ? imported.name : imported.value,
-      isType: isType || importKind === "type",
-    };
-  });
-}
-
-/** A module that an expression loads. */
-interface Loaded {
-  readonly module: string;
-  /** The call of `require` or `import`. */
-  readonly node: Node;
-  readonly isPromise: boolean;
-  readonly property?: string | undefined;
-}
-
-/** `require("x")`, `require("x").property`, `import("x")` or `(await import("x")).property`. */
-function loadedModule(node: Node): Loaded | undefined {
-  const inner = bare(node);
-  if (inner.type === "AwaitExpression") return loadedModule(inner.argument);
-  if (inner.type === "MemberExpression") {
-    const loaded = loadedModule(inner.object);
-    return loaded && { ...loaded, property: propertyName(inner) };
-  }
-  const isPromise = inner.type === "ImportExpression";
-  const isRequire = inner.type === "CallExpression" && inner.callee.type === "Identifier" && inner.callee.name === "require";
-  const given = isPromise ? inner.source : isRequire ? inner.arguments[0] : undefined;
-  return given?.type === "StringLiteral" ? { module: given.value, node: inner, isPromise } : undefined;
-}
-
-function requireBindings(id: Node, property: string | undefined): Binding[] | undefined {
-  if (id.type === "Identifier") return [{ local: id.name, exported: property ?? "*", isType: false }];
-  if (id.type !== "ObjectPattern" || property !== undefined) return undefined;
-  const bindings: Binding[] = [];
-  for (const element of id.properties) {
-    if (element.type !== "ObjectProperty" || element.key.type !== "Identifier" || element.value.type !== "Identifier") return undefined;
-    bindings.push({ local: element.value.name, exported: element.key.name, isType: false });
-  }
-  return bindings;
 }

@@ -41,8 +41,8 @@ function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Ou
   const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false })) : outcome.headers;
   if (response !== undefined) setHeaders(response, headers);
   if (outcome.action === "reject") {
-    // Fastify's reply has headers of its own.
-    if (type === "http" && !response?.headersSent) dropBody(context.getArgByIndex(1));
+    // Fastify's reply has headers of its own, beside those of its response.
+    if (type === "http" && context.getArgByIndex(1) !== response && !response?.headersSent) dropBody(context.getArgByIndex(1));
     // The exception stops the handler. Fields of GraphQL may be streamed, so one of them must not end the response.
     const isLate = response?.headersSent === true && !canReject(response, wasBegun && type === "http");
     const handler = isLate ? undefined : onLimited && (() => onLimited(context, outcome.decision));

@@ -27,8 +27,8 @@ export interface PostgresSql {
 
 export interface PostgresOptions extends TableOptions {
   /**
-   * Whether statements are prepared once for each connection. Default: with a client of pg's kind (it has `connect`), and with `sql`. Behind a PgBouncer that
-   * cannot do it, the driver notices and goes on without.
+   * Whether statements are prepared once for each connection. Default: with a client of pg's kind (it has `connect`), and with `sql`. Behind a
+   * PgBouncer that cannot do it, the driver notices and goes on without.
    */
   prepare?: boolean;
 }

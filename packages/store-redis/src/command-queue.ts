@@ -47,7 +47,10 @@ export class CommandQueue {
   /** The rounds in flight. An array, because a Set that gains and loses a few entries makes a new table each time. */
   #inFlight: Step[][] = [];
   #scheduled = false;
-  /** Flushes in the async context of a request that waits for a round. In that of the round before, tracers would attach its span to an old request. */
+  /**
+   * Flushes in the async context of a request that waits for a round. In that of the round before, tracers would attach its span to an old
+   * request.
+   */
   #flushForWaiting: (() => void) | undefined;
   /** Unknown before the first answer and after a fault. */
   readonly serverClock: ServerClock;

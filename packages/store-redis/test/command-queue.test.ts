@@ -11,6 +11,19 @@ const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ li
 const peekWithin = (timeoutMs: number): Peek =>
   new Peek({ known, key: "key", redisKey: "key", cost: 1, shadow: false, dryRun: false }, timeoutMs);
 
+/** A client of one server. */
+const clientThat = (send: RedisClient["send"]): RedisClient => ({
+  isCluster: false,
+  keepsOrder: true,
+  place: { database: 0, keyPrefix: "" },
+  isReady: true,
+  wake: () => undefined,
+  send,
+  slotOf: () => 0,
+  bySlot: (all) => [all],
+  serverOf: () => "",
+});
+
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -20,20 +33,16 @@ afterEach(() => {
 
 it("a client that is not ready is polled only while requests wait for it", async () => {
   let looks = 0;
-  const client: RedisClient = {
-    isCluster: false,
-    keepsOrder: true,
-    place: { database: 0, keyPrefix: "" },
-    get isReady() {
-      looks++;
-      return false;
+  const client = Object.defineProperty(
+    clientThat(() => expect.fail("It is not ready")),
+    "isReady",
+    {
+      get() {
+        looks++;
+        return false;
+      },
     },
-    wake: () => undefined,
-    send: () => expect.fail("It is not ready"),
-    slotOf: () => 0,
-    bySlot: (all) => [all],
-    serverOf: () => "",
-  };
+  );
   const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
   const ask = async (timeoutMs: number): Promise<void> => {
     const look = peekWithin(timeoutMs);
@@ -53,21 +62,12 @@ it("a client that is not ready is polled only while requests wait for it", async
 it("a long queue is sent in larger rounds, without the requests that have timed out", async () => {
   const rounds: number[] = [];
   const pending: ((reply: unknown) => void)[] = [];
-  const client: RedisClient = {
-    isCluster: false,
-    keepsOrder: true,
-    place: { database: 0, keyPrefix: "" },
-    isReady: true,
-    wake: () => undefined,
-    send: (runs) =>
-      runs.map(({ args }) => {
-        rounds.push(Number(args[1]));
-        return new Promise((resolve) => pending.push(resolve));
-      }),
-    slotOf: () => 0,
-    bySlot: (all) => [all],
-    serverOf: () => "",
-  };
+  const client = clientThat((runs) =>
+    runs.map(({ args }) => {
+      rounds.push(Number(args[1]));
+      return new Promise((resolve) => pending.push(resolve));
+    }),
+  );
   const answer = async (): Promise<void> => {
     const count = rounds[rounds.length - pending.length] as number;
     pending.shift()?.([Date.now() * 1000, ...Array.from({ length: count }, () => [1, 0]).flat()]);
@@ -110,23 +110,13 @@ it("each round runs in the async context of a request that waits, where tracers 
   const waits: unknown[] = [];
   const pending: (() => void)[] = [];
   const answer = (): void => pending.shift()?.();
-  const client: RedisClient = {
-    isCluster: false,
-    keepsOrder: true,
-    place: { database: 0, keyPrefix: "" },
-    isReady: true,
-    wake: () => undefined,
-    send: (runs) => {
-      waits.push(request.getStore()?.waits);
-      return runs.map(({ args }) => {
-        const reply = [Date.now() * 1000, ...Array.from({ length: Number(args[1]) }, () => [1, 0]).flat()];
-        return new Promise((resolve) => pending.push(() => resolve(reply)));
-      });
-    },
-    slotOf: () => 0,
-    bySlot: (all) => [all],
-    serverOf: () => "",
-  };
+  const client = clientThat((runs) => {
+    waits.push(request.getStore()?.waits);
+    return runs.map(({ args }) => {
+      const reply = [Date.now() * 1000, ...Array.from({ length: Number(args[1]) }, () => [1, 0]).flat()];
+      return new Promise((resolve) => pending.push(() => resolve(reply)));
+    });
+  });
   const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
   const ask = async (): Promise<void> => {
     const context = { waits: true };

@@ -104,7 +104,10 @@ function folders(source: string): Plugin {
   };
 }
 
-/** Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments and no empty lines there, and one space as indent. */
+/**
+ * Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments and no empty lines there, and one space as
+ * indent.
+ */
 const texts: Plugin = {
   name: "texts",
   transform(code, id) {

@@ -1,7 +1,10 @@
 import { type ErrorCode, FloodgateError, invalidOption, short, shown, wrongOption } from "./errors.js";
 import { foreignAdvice } from "./foreign-options.js";
 
-/** Rejects options that are not an object, options that every object inherits, and unknown options. For an option of another library, the error names ours. */
+/**
+ * Rejects options that are not an object, options that every object inherits, and unknown options. For an option of another library, the error
+ * names ours.
+ */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
   // Rejects maps, regular expressions and the like. Class instances and objects of another realm are accepted.
   if (Object.prototype.toString.call(options) !== "[object Object]") {

@@ -194,7 +194,6 @@ const maxSocketPath = process.platform === "linux" ? 107 : 103;
 function whyNoSocket(value: unknown): string | undefined {
   if (typeof value !== "string" || !isUnix(value)) return undefined;
   const bytes = Buffer.byteLength(value) - "unix:".length;
-  if (bytes > maxSocketPath)
-    return `the path of the socket has ${bytes} bytes, above the maximum of ${maxSocketPath}. Choose a shorter one.`;
-  return undefined;
+  if (bytes <= maxSocketPath) return undefined;
+  return `the path of the socket has ${bytes} bytes, above the maximum of ${maxSocketPath}. Choose a shorter one.`;
 }
