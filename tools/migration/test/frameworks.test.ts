@@ -134,7 +134,8 @@ describe("Fastify with @fastify/express", () => {
   });
 });
 
-it("with @fastify/express, a `*` in place of the slash evades no rule, because Fastify serves it", async () => {
+// Fastify with find-my-way below 9.10.2 serves it as `/login`; a newer one answers 400.
+it("with @fastify/express, a `*` in place of the slash evades no rule", async () => {
   const rules = [{ name: "login", policy: onExpress.fixedWindow({ limit: 9, window: "1d" }), match: { path: "/login" } }];
   const app = Fastify();
   await app.register(fastifyExpress);
@@ -144,7 +145,7 @@ it("with @fastify/express, a `*` in place of the slash evades no rule, because F
   const { port } = app.server.address() as AddressInfo;
   const asked = request({ host: "127.0.0.1", port, path: "*login", agent: false }).end();
   const [{ statusCode, headers }] = await once(asked, "response");
-  expect([statusCode, headers["ratelimit"]]).toEqual([200, expect.stringContaining('"login"')]);
+  expect(statusCode === 400 ? "not served" : headers["ratelimit"]).toMatch(/^not served$|"login"/);
   await app.close();
 });
 
