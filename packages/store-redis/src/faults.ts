@@ -34,7 +34,8 @@ export function isMoving(text: string): boolean {
 /** A whole batch failed in Redis or its client. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}`, { cause });
+  const advice = /NOPERM.*\bkeys?\b/.test(text) ? `. ${allow("~<prefix>:*")}` : "";
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}${advice}`, { cause });
 }
 
 /** One step of a batch failed. */
@@ -64,10 +65,11 @@ export function forbidden(missing: readonly string[], all: readonly string[], ke
   const what = isUnknown ? `run a command of its scripts, or ${use}` : isKey ? use : `run ${missing.join(", ")}`;
   const names = isUnknown ? all : missing;
   const advice = isKey ? "~<prefix>:*" : names.map((name) => `+${name.toLowerCase()}`).join(" ");
-  return new FloodgateError(
-    "FLOODGATE_STORE_FAULT",
-    `Redis could not decide: its user may not ${what}. Allow it: ACL SETUSER <user> ${advice}. See docs/redis.md.`,
-  );
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: its user may not ${what}. ${allow(advice)}`);
+}
+
+function allow(rules: string): string {
+  return `Allow it: ACL SETUSER <user> ${rules}. See docs/redis.md.`;
 }
 
 /** A server's message on one line, at most 300 characters. */
