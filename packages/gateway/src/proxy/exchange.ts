@@ -86,6 +86,12 @@ export class Exchange implements UpstreamUser {
   }
 
   onUpstreamResponse(upstreamResponse: IncomingMessage): void {
+    this.#upstreamResponse = upstreamResponse;
+    // After the bytes that came with the head have been parsed: they may be invalid, or all of the body.
+    process.nextTick(() => this.#answer(upstreamResponse));
+  }
+
+  #answer(upstreamResponse: IncomingMessage): void {
     const { upstream, request, response } = this.#parts;
     if (response.headersSent || response.destroyed) {
       upstreamResponse.destroy();
@@ -104,44 +110,34 @@ export class Exchange implements UpstreamUser {
       this.#fail(error);
       return;
     }
-    this.#upstreamResponse = upstreamResponse;
     request.upstreamResponse = upstreamResponse;
-    if (status === 205) {
-      upstreamResponse.resume();
-      response.end();
-      return;
-    }
-    // After the bytes that came with the head have been parsed.
-    process.nextTick(() => this.#sendBody(upstreamResponse, hasChunks));
-  }
-
-  #sendBody(upstreamResponse: IncomingMessage, hasChunks: boolean): void {
-    const response = this.#response;
-    if (response.destroyed) return;
     const addTrailers = (): void => {
       if (hasChunks && upstreamResponse.rawTrailers.length > 0) response.addTrailers(trailersOf(upstreamResponse));
     };
-    if (upstreamResponse.complete) {
+    if (status === 205) {
+      upstreamResponse.resume();
+      response.end();
+    } else if (upstreamResponse.complete) {
       // Most responses are small, and all of their body came with the head: nothing to wait for.
       const body: Buffer | null = upstreamResponse.read();
       upstreamResponse.resume();
       addTrailers();
       response.end(body ?? undefined);
-      return;
+    } else {
+      const cut = (): void => this.#cut();
+      upstreamResponse.once("error", cut).once("aborted", cut).once("end", addTrailers);
+      // Without a part of the body, the head would wait for it: a stream of events may have none for long.
+      if (upstreamResponse.readableLength === 0) response.flushHeaders();
+      upstreamResponse.pipe(response);
     }
-    const cut = (): void => this.#cut();
-    upstreamResponse.once("error", cut).once("aborted", cut).once("end", addTrailers);
-    // Without a part of the body, the head would wait for it: a stream of events may have none for long.
-    if (upstreamResponse.readableLength === 0) response.flushHeaders();
-    upstreamResponse.pipe(response);
   }
 
   onError(error: Error): void {
     const response = this.#response;
-    if (response.destroyed || response.writableEnded) return;
-    if (response.headersSent) {
-      if (this.#upstreamResponse?.complete !== true) this.#cut();
-    } else if (this.#mayRetry(error)) {
+    // A complete answer counts, whatever follows it: the body of a HEAD or of a 204, for example.
+    if (response.destroyed || response.writableEnded || this.#upstreamResponse?.complete) return;
+    if (response.headersSent) this.#cut();
+    else if (this.#mayRetry(error)) {
       this.#hasRetried = true;
       this.#upstream.web(this.#request, response, true);
     } else this.#fail(error);

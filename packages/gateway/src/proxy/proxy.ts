@@ -36,8 +36,9 @@ interface PendingRequest {
 /** A client's connection. */
 class Connection {
   readonly peer: Peer;
-  /** Whether a request was refused. What comes after it on this connection is not trusted, and not read. */
+  /** Whether a request was refused, or what follows it is none. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
+  newest: ClientMessage | undefined = undefined;
   /** Requests whose response is not over. More than one if the client pipelines. */
   open = 0;
   /** Requests that wait for their decision or for their turn. */
@@ -54,9 +55,9 @@ class Connection {
     return this.open === 0 || (this.pending === 0 && this.exchange?.waitsForClient !== false);
   }
 
-  /** The only open request, if it has no answer yet. */
+  /** The newest request, if it was passed on and has no answer yet. */
   get unanswered(): Exchange | undefined {
-    return this.open === 1 && this.exchange?.hasBegun === false ? this.exchange : undefined;
+    return this.exchange?.hasBegun === false ? this.exchange : undefined;
   }
 }
 
@@ -131,13 +132,14 @@ class ReverseProxy {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isRefused) return;
     connection.open++;
+    connection.newest = request;
     connection.exchange = undefined;
     // Node drops what arrived together with the end of this body. See `upgrades`.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     whenEnded(response, () => {
       connection.open--;
-      // Its head was sent before the gateway began to drain.
-      if (this.#service.draining && connection.open === 0) request.socket.destroySoon();
+      // Its head may have been sent before the reason to close was known.
+      if ((this.#service.draining || connection.isRefused) && connection.open === 0) request.socket.destroySoon();
     });
     const refused = refusal(request, this.#upstream.hasPrefix);
     if (refused !== undefined) {
@@ -241,10 +243,11 @@ class ReverseProxy {
 
   #onClientError(error: Error, socket: Socket): void {
     const answer = answerTo(codeOf(error));
-    const { unanswered } = this.#connections.get(socket) ?? {};
-    if (answer === undefined) socket.destroy();
-    else if (unanswered === undefined) this.#answerOn(socket, answer);
-    else unanswered.abort(answer);
+    const connection = this.#connections.get(socket);
+    if (answer === undefined || connection === undefined) socket.destroy();
+    else if (connection.isRefused || (connection.open > 0 && connection.newest?.complete)) connection.isRefused = true;
+    else if (connection.unanswered === undefined) this.#answerOn(socket, answer);
+    else connection.unanswered.abort(answer);
   }
 
   /** Answers a message that is no request. */

@@ -73,12 +73,14 @@ export class Tunnel implements UpstreamUser {
     const response = new ServerResponse(this.#request);
     response.shouldKeepAlive = false;
     response.assignSocket(this.#socket);
-    response.once("finish", () => this.#socket.destroySoon());
+    response.once("finish", () => {
+      this.#answered(response.statusCode);
+      this.#socket.destroySoon();
+    });
     // At an upgrade, Node's server has stopped to tell responses that they may write on.
     this.#socket.on("drain", () => response.emit("drain"));
     const exchange = new Exchange(this.#upstream, this.#request, response, this.#outcome.headers, false);
     exchange.takeOver(upstreamRequest, upstreamResponse);
-    this.#answered(response.statusCode);
   }
 
   #onUpgrade(response: IncomingMessage, upstreamSocket: Socket): void {

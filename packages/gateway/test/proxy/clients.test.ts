@@ -56,6 +56,20 @@ describe("clients", () => {
     expect(await stopped.closed()).toMatch(/^HTTP\/1\.1 408 /);
     const waiting = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
     expect(await waiting.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+    const begun = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: ");
+    expect(await begun.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it.each([
+    ["a malformed chunk", "Transfer-Encoding: chunked\r\n\r\n1;\na\r\n", "400"],
+    ["an unknown coding", "Transfer-Encoding: identity\r\n\r\na", "501"],
+    ["a length and chunks", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", undefined],
+  ])("get the answers to what they sent before a request with %s", async (_name, bytes, status) => {
+    const gateway = await startGateway((await startUpstream()).port);
+    const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const connection = await rawConnection(gateway.port, `${get}${get}POST / HTTP/1.1\r\nHost: a\r\n${bytes}`);
+    const statuses = [...(await connection.closed()).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, found]) => found);
+    expect(statuses).toEqual(["200", "200", ...(status === undefined ? [] : [status])]);
   });
 
   it("share a limit exactly, however many ask at the same time", async () => {

@@ -177,5 +177,14 @@ export const smugglingCases: readonly SmugglingCase[] = [
   ),
 
   // Several requests on one connection: all are counted
+  passed("bytes after a request that says close", `${get("Connection: close")}${hidden}`, "GET /g "),
+  passed("bytes after a request of HTTP/1.0", `GET /g HTTP/1.0\r\nHost: a\r\n\r\n${hidden}`, "GET /g "),
+  passed("a body that is longer than its length", post("Content-Length: 1", "a}"), "POST /p a"),
+  passed(
+    "pipelined requests before one that is malformed",
+    `${get("")}${post("Content-Length: 1", "a")}${get("X A: 1", "/h")}`,
+    "GET /g ",
+    "POST /p a",
+  ),
   passed("pipelined requests", `${get("")}${post("Content-Length: 1", "a")}${get("", "/h")}`, "GET /g ", "POST /p a", "GET /h "),
 ];

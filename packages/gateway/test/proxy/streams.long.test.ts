@@ -260,6 +260,7 @@ describe("an upstream that fails", () => {
     ["101 to an ordinary request", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["101 without an upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["a status below 100", "HTTP/1.1 099 Less\r\nContent-Length: 0\r\n\r\n"],
+    ["chunks that are none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n"],
     ["another version of HTTP", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"],
     ["1xx without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(101)],
   ])("is answered 502 if it answers %s, also to a WebSocket", async (name, answer) => {
@@ -269,6 +270,16 @@ describe("an upstream that fails", () => {
     const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     const socket = await rawConnection(gateway.port, `GET / HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n`);
     expect(await socket.closed()).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
+  });
+
+  it.each([
+    ["a HEAD with a body", "HEAD", 200, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+    ["204 with chunks", "GET", 204, "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["more than its length", "GET", 200, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok more"],
+  ])("has answered if it answers %s", async (_name, method, status, answer) => {
+    const { url } = await startGateway(await startRaw((socket) => socket.once("data", () => socket.write(answer))));
+    const got = await ask(url, { method });
+    expect([got.status, got.body]).toEqual([status, method === "GET" && status === 200 ? "ok" : ""]);
   });
 
   it("is answered 502 if its framing is ambiguous", async () => {
