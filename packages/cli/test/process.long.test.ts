@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { limits, tempFolder } from "./files.js";
-import { floodgateProcess, floodgateWithOutput } from "./process.js";
+import { floodgateProcess, floodgateWithOutput, startFloodgate } from "./process.js";
 
 const { write, path } = tempFolder();
 const file = write("limits.yaml", limits);
@@ -98,6 +98,29 @@ describe("a process with an output", () => {
       ["simulate", log, "--rules", file, "--follow", "--every", "10ms"],
     ];
     expect(await Promise.all(endless.map((args) => floodgateWithOutput(args, {})))).toMatchObject([{ code: 0 }, { code: 0 }]);
+  });
+
+  it("whose reader has stopped ends a gateway that is told to end", async () => {
+    const rules = Array.from({ length: 3000 }, (_, i) => `  - { name: rule-${i}-${"x".repeat(100)}, key: ip, limit: 5, window: 1m }\n`);
+    const many = write("many.yaml", `rules:\n${rules.join("")}`);
+    const gateway = startFloodgate([
+      "gateway",
+      "--rules",
+      many,
+      "--upstream",
+      "http://127.0.0.1:1",
+      "--listen",
+      "127.0.0.1:0",
+      "--admin",
+      "false",
+      "--drain-ms",
+      "0",
+    ]);
+    // The first line is longer than what a pipe holds.
+    await gateway.printed("rule-1-");
+    gateway.pause();
+    gateway.stop("SIGTERM");
+    expect(await gateway.exited).toBe(0);
   });
 
   it("for errors that cannot be written exits as usual", async () => {

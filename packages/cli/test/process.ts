@@ -39,7 +39,11 @@ export async function floodgateWithOutput(
 export interface Running {
   /** Waits until standard output has a text. */
   printed(text: string): Promise<void>;
+  /** Stops to read. */
+  pause(): void;
   stop(signal: NodeJS.Signals): void;
+  /** The exit code. `ended` waits for the output too. */
+  readonly exited: Promise<number | null>;
   readonly ended: Promise<Omit<Ended, "err">>;
 }
 
@@ -57,7 +61,9 @@ export function startFloodgate(args: readonly string[]): Running {
     printed: async (text) => {
       while (!out.includes(text)) await once(child.stdout, "data");
     },
+    pause: () => void child.stdout.pause(),
     stop: (signal) => child.kill(signal),
+    exited: once(child, "exit").then(([code]) => code),
     ended: once(child, "close").then(([code]) => ({ code, out })),
   };
 }

@@ -5,7 +5,7 @@ import { RulesError } from "@floodgate/rules";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
 import { interruption } from "../interruption.js";
-import type { Io } from "../io.js";
+import { type Io, processIo } from "../io.js";
 import { problemsFailure, readText } from "../load-rules.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
@@ -121,6 +121,8 @@ async function start(io: Io, command: Command, name: Name, settings: Gateway, op
   } finally {
     ignore();
     process.off("SIGHUP", nothing);
+    // A reader of the log that has stopped must not keep the process.
+    if (io === processIo) setTimeout(() => process.exit(), 1000).unref();
   }
 }
 
