@@ -48,11 +48,8 @@ function headersOf({ headers, body }: OwnAnswer): OutgoingHttpHeaders {
 
 /** The upstream took too long. */
 export class UpstreamTimeout extends Error {
-  readonly phase: "connect" | "answer";
-
   constructor(phase: "connect" | "answer") {
     super(phase === "connect" ? "The upstream did not accept a connection in time." : "The upstream did not answer in time.");
-    this.phase = phase;
   }
 }
 
