@@ -20,8 +20,8 @@ export interface Sources {
 interface Place {
   readonly origin: string;
   readonly subject: string;
-  /** What to write in place of a wrong value. */
-  readonly write: string;
+  /** How a value is written here. */
+  readonly write: (text: string) => string;
   /** The beginning of messages. */
   readonly prefix?: string;
   /** The value as it was written, if it was a text. */
@@ -72,7 +72,7 @@ class Resolver {
         continue;
       }
       const origin = `${file.path}:${problemAtKey([name], "").line}`;
-      const write = `${name}: ${yamlOf(setting.type.fromText(setting.example))}`;
+      const write = (text: string) => `${name}: ${yamlOf(setting.type.fromText(text))}`;
       const place = { origin, subject: `\`${name}\``, write, prefix: at(problemAt([name], "")) };
       this.#set(name, setting, raw, place, dirname(resolve(file.path)));
     }
@@ -83,7 +83,7 @@ class Resolver {
       const variable = variableOf(name as keyof Settings);
       const text = env[variable];
       if (text === undefined || text === "") continue;
-      const write = `${variable}=${setting.example}`;
+      const write = (text: string) => `${variable}=${text}`;
       this.#set(name, setting, setting.type.fromText(text), { origin: variable, subject: variable, write, text });
     }
     const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
@@ -107,7 +107,7 @@ class Resolver {
         });
       }
       const value = typeof text === "boolean" ? text : setting.type.fromText(typeof text === "string" ? text : text.join(","));
-      this.#set(name, setting, value, { origin: flag, subject: flag, write: `${flag} ${setting.example}`, text: `${text}` });
+      this.#set(name, setting, value, { origin: flag, subject: flag, write: (text) => `${flag} ${text}`, text: `${text}` });
     }
   }
 
@@ -120,7 +120,7 @@ class Resolver {
         this.#problems.push({ message: `${this.#command}: ${this.#unknown(name)}` });
         continue;
       }
-      const write = `${name}: ${JSON.stringify(setting.type.fromText(setting.example))}`;
+      const write = (text: string) => `${name}: ${JSON.stringify(setting.type.fromText(text))}`;
       this.#set(name, setting, value, { origin: "code", subject: `\`${name}\``, write, prefix: `${this.#command}: ` });
     }
   }
@@ -163,7 +163,7 @@ class Resolver {
     const given = isSecret ? "is not" : `was ${shownValue(text ?? value)}`;
     const meant = typeof value === "string" || typeof value === "number" ? type.meant?.(`${value}`) : undefined;
     this.#problems.push({
-      message: `${prefix}${subject} must be ${type.what}, but ${given}. Write ${meant === undefined ? write : write.replace(example, () => meant)}.`,
+      message: `${prefix}${subject} must be ${type.what}, but ${given}. Write ${write(meant ?? example)}.`,
     });
   }
 

@@ -43,7 +43,7 @@ export function milliseconds(least = 1): ValueType<number> {
 }
 
 export function flag(): ValueType<boolean> {
-  return { schema: z.boolean(), what: "true or false", fromText: asFlag };
+  return { schema: z.boolean(), what: "true or false", meant: meantFlag, fromText: asFlag };
 }
 
 export function choice<const Word extends string>(...words: readonly [Word, ...Word[]]): ValueType<Word> {
@@ -118,6 +118,7 @@ export function orFalse<T>(type: ValueType<T>): ValueType<T | false> {
     ...type,
     schema: z.union([type.schema, z.literal(false)]),
     what: `${type.what}, or false`,
+    meant: (text) => (meantFlag(text) === "false" ? "false" : type.meant?.(text)),
     fromText: (text) => (text === "false" ? false : type.fromText(text)),
   };
 }
@@ -177,6 +178,12 @@ function asNumber(text: string): unknown {
 
 function asFlag(text: string): unknown {
   return text === "true" ? true : text === "false" ? false : text;
+}
+
+/** What other tools and YAML 1.1 take for true and false. */
+function meantFlag(text: string): string | undefined {
+  if (/^(?:true|yes|on|1)$/i.test(text)) return "true";
+  return /^(?:false|no|off|0)$/i.test(text) ? "false" : undefined;
 }
 
 function asList(text: string): string[] {

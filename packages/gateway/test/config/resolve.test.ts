@@ -180,6 +180,9 @@ describe("a mistake is named with its place, what was given and what to write", 
     ["trustedPeers: [0.0.0.0/0]", "trusts everyone, so that any client could choose its address"],
     ["trustedPeers: [0.0.0.0/1, 128.0.0.0/1]", "together trust everyone"],
     ["keys: { user: x-user }", "header:<name> or jwt:<claim>"],
+    ["metrics: on", 'must be true or false, but was "on". Write metrics: true.'],
+    ["admin: off", 'or false, but was "off". Write admin: false.'],
+    ["headers: No", 'or false, but was "No". Write headers: false.'],
     ["redis: http://user:hunter2@example", "must be a URL of Redis"],
     ["keySecret: short", "`keySecret` must be at least 32 characters, but is not."],
     ["- a", "f.yaml:1:1: The file must be a map of settings, but was the list [ a ]."],
@@ -197,6 +200,9 @@ describe("a mistake is named with its place, what was given and what to write", 
   it("in flags and environment variables", () => {
     expect(problemsOf("serve", { flags: { timeoutMs: "soon", ...rules } })).toEqual([
       '--timeout-ms must be a time in milliseconds: a whole number from 1 to 2147483647, but was "soon". Write --timeout-ms 100.',
+    ]);
+    expect(problemsOf("serve", { env: { FLOODGATE_METRICS: "1" }, flags: rules })).toEqual([
+      'FLOODGATE_METRICS must be true or false, but was "1". Write FLOODGATE_METRICS=true.',
     ]);
     expect(problemsOf("serve", { env: { FLOODGATE_CLUSTER: "yes" }, flags: rules })).toEqual([
       'FLOODGATE_CLUSTER must be true or false, but was "yes". Write FLOODGATE_CLUSTER=true.',
