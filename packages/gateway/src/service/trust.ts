@@ -13,7 +13,7 @@ export interface Peer {
 
 /** Which peers are believed, and what they say about the client's address. */
 export class Trust {
-  readonly #proxies: TrustedProxies | undefined;
+  readonly #proxies: TrustedProxies;
   readonly #unix: boolean;
   readonly #header: string;
 
@@ -21,7 +21,7 @@ export class Trust {
   constructor({ trustedPeers, clientIpHeader }: Pick<Settings, "trustedPeers" | "clientIpHeader">) {
     const ranges = trustedPeers.filter((peer) => peer !== "unix");
     this.#unix = ranges.length < trustedPeers.length;
-    this.#proxies = ranges.length === 0 ? undefined : new TrustedProxies("`trustedPeers", ranges);
+    this.#proxies = new TrustedProxies("`trustedPeers", ranges);
     this.#header = clientIpHeader.toLowerCase();
   }
 
@@ -33,7 +33,7 @@ export class Trust {
    */
   peer(remoteAddress: string | undefined, isUnix: boolean): Peer | undefined {
     if (isUnix) return { remoteAddress: undefined, isTrusted: this.#unix };
-    return remoteAddress === undefined ? undefined : { remoteAddress, isTrusted: this.#proxies?.has(remoteAddress) === true };
+    return remoteAddress === undefined ? undefined : { remoteAddress, isTrusted: this.#proxies.has(remoteAddress) };
   }
 
   /**
@@ -48,19 +48,12 @@ export class Trust {
   }
 
   #addressIn(name: string, value: string): string | undefined {
-    if (name === "x-forwarded-for") return this.#clientOf(value);
-    if (name === "forwarded") return this.#clientOf(forwardedList(value));
+    if (name === "x-forwarded-for") return this.#proxies.clientOf(value);
+    if (name === "forwarded") return this.#proxies.clientOf(forwardedList(value));
     // Two addresses mean that somebody else set the header too, so neither counts.
     return singleAddress(value);
   }
-
-  #clientOf(list: string): string | undefined {
-    return (this.#proxies ?? nobody).clientOf(list);
-  }
 }
-
-/** If only Unix sockets are trusted, the last address of a list is the client's. */
-const nobody: TrustedProxies = new TrustedProxies("`trustedPeers", []);
 
 /**
  * The addresses in a `Forwarded` header (RFC 7239), as a list like `X-Forwarded-For`. An element without an address (`for=unknown`,
