@@ -71,11 +71,9 @@ const dropMs = 5000;
 export function denyRaw(socket: Socket, status: number): void {
   if (!socket.writable) return;
   // After CONNECT, Node listens no more, and the error of a client that resets its connection would end the process.
-  socket.on("error", ignore);
+  socket.on("error", () => undefined);
   socket.end(`HTTP/1.1 403 Forbidden\r\n${statusHeader}: ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), dropMs);
   socket.once("close", () => clearTimeout(timer));
 }
-
-function ignore(): void {}

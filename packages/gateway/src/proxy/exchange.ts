@@ -178,10 +178,7 @@ export class Exchange implements UpstreamUser {
   #onInformation(info: InformationEvent): void {
     const { request, response } = this.#parts;
     if (response.headersSent || response.destroyed || request.httpVersion === "1.0") return;
-    if (response.socket === null) {
-      // Other responses go before it. Node would put a 1xx that waits with this one after its head.
-      response.once("socket", () => this.#onInformation(info));
-    } else if (info.statusCode === 100) {
+    if (info.statusCode === 100) {
       if (!this.#expects) return;
       this.#expects = false;
       response.writeContinue();
@@ -212,14 +209,11 @@ export class Exchange implements UpstreamUser {
     this.#refuse(problem(status, detail));
   }
 
-  /** Answers in place of the upstream, which is left. */
+  /** Answers in place of the upstream, which is left. Ends the connection if the response has begun. */
   abort(answer: OwnAnswer): void {
-    this.#refuse(answer, true);
+    if (this.#response.headersSent) this.#response.destroy();
+    else this.#refuse(answer, true);
     this.#upstreamRequest?.destroy();
-  }
-
-  get hasBegun(): boolean {
-    return this.#response.headersSent;
   }
 
   /** The rest of the body is read and dropped, so that the client can read the answer and use its connection again. */

@@ -38,12 +38,13 @@ class Connection {
   readonly peer: Peer;
   /** Whether a request was refused, or what follows it is none. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
-  newest: ClientMessage | undefined = undefined;
-  /** Requests whose response is not over. More than one if the client pipelines. */
+  /** The response to the newest request. */
+  newest: ServerResponse<ClientMessage> | undefined = undefined;
+  /** Requests whose response is not over. More than one if the client pipelines: all but the oldest wait. */
   open = 0;
-  /** Requests that wait for their decision or for their turn. */
+  /** Requests that wait for their decision or are held. */
   pending = 0;
-  /** The newest request, if it was passed on. */
+  /** The oldest open request, if it was passed on. */
   exchange: Exchange | undefined = undefined;
 
   constructor(peer: Peer) {
@@ -53,11 +54,6 @@ class Connection {
   /** Whether it is the client's turn: to send more, or to read more. */
   get waitsForClient(): boolean {
     return this.open === 0 || (this.pending === 0 && this.exchange?.waitsForClient !== false);
-  }
-
-  /** The newest request, if it was passed on and has no answer yet. */
-  get unanswered(): Exchange | undefined {
-    return this.exchange?.hasBegun === false ? this.exchange : undefined;
   }
 }
 
@@ -128,18 +124,20 @@ class ReverseProxy {
     socket.once("close", () => this.#connections.delete(socket));
   }
 
-  #receive(request: ClientMessage, response: ServerResponse, expects: boolean): void {
-    const connection = this.#connections.get(request.socket);
+  #receive(request: ClientMessage, response: ServerResponse<ClientMessage>, expects: boolean): void {
+    const { socket } = request;
+    const connection = this.#connections.get(socket);
     if (connection === undefined || connection.isRefused) return;
+    const { newest: before } = connection;
     connection.open++;
-    connection.newest = request;
-    connection.exchange = undefined;
+    connection.newest = response;
     // Node drops what arrived together with the end of this body. See `upgrades`.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     whenEnded(response, () => {
       connection.open--;
+      connection.exchange = undefined;
       // Its head may have been sent before the reason to close was known.
-      if ((this.#service.draining || connection.isRefused) && connection.open === 0) request.socket.destroySoon();
+      if ((this.#service.draining || connection.isRefused) && connection.open === 0) socket.destroySoon();
     });
     const refused = refusal(request, this.#upstream.hasPrefix);
     if (refused !== undefined) {
@@ -147,19 +145,29 @@ class ReverseProxy {
       send(response, refused, true);
       return;
     }
-    const asked = new ProxiedRequest(request, connection.peer, this.#service.trust, this.#headers);
-    this.#decide(asked, connection, {
-      answer: (answer) => send(response, answer, this.#service.draining),
-      onLeft: (left) => whenEnded(response, left),
-      begin: (outcome) => {
-        if (outcome.afterResponse !== undefined) whenEnded(response, outcome.afterResponse);
-        return () => {
-          request.headers = asked.headers;
-          connection.exchange = new Exchange(this.#upstream, request, response, outcome.headers, expects);
-          connection.exchange.start();
-        };
-      },
-    });
+    const begin = (): void => {
+      // Its client has left, or was told that no more follows. Or its body is malformed.
+      if (!socket.writable || (connection.isRefused && !request.complete)) {
+        socket.destroySoon();
+        return;
+      }
+      const asked = new ProxiedRequest(request, connection.peer, this.#service.trust, this.#headers);
+      this.#decide(asked, connection, {
+        answer: (answer) => send(response, answer, this.#service.draining),
+        onLeft: (left) => whenEnded(response, left),
+        begin: (outcome) => {
+          if (outcome.afterResponse !== undefined) whenEnded(response, outcome.afterResponse);
+          return () => {
+            request.headers = asked.headers;
+            connection.exchange = new Exchange(this.#upstream, request, response, outcome.headers, expects);
+            connection.exchange.start();
+          };
+        },
+      });
+    };
+    // One connection must not open many to the upstream, and a GET sees what a POST before it has done.
+    if (before === undefined) begin();
+    else whenEnded(before, begin);
   }
 
   #upgrade(request: ClientMessage, socket: Socket, head: Buffer): void {
@@ -174,7 +182,7 @@ class ReverseProxy {
       return;
     }
     // Node has removed its own listener.
-    socket.on("error", ignore);
+    socket.on("error", () => undefined);
     const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, this.#upstream.hasPrefix);
     if (refused !== undefined) {
       sendOnSocket(socket, refused);
@@ -237,22 +245,22 @@ class ReverseProxy {
       socket.setTimeout(this.#service.settings.clientTimeoutMs);
       return;
     }
-    if (connection?.unanswered === undefined) socket.destroy();
-    else connection.unanswered.abort(problem(408, "The body did not arrive in time."));
+    if (connection?.exchange === undefined) socket.destroy();
+    else connection.exchange.abort(problem(408, "The body did not arrive in time."));
   }
 
   #onClientError(error: Error, socket: Socket): void {
     const answer = answerTo(codeOf(error));
     const connection = this.#connections.get(socket);
     if (answer === undefined || connection === undefined) socket.destroy();
-    else if (connection.isRefused || (connection.open > 0 && connection.newest?.complete)) connection.isRefused = true;
-    else if (connection.unanswered === undefined) this.#answerOn(socket, answer);
-    else connection.unanswered.abort(answer);
+    else if (connection.isRefused || connection.open > (connection.newest?.req.complete ? 0 : 1)) connection.isRefused = true;
+    else if (connection.exchange === undefined) this.#answerOn(socket, answer);
+    else connection.exchange.abort(answer);
   }
 
   /** Answers a message that is no request. */
   #answerOn(socket: Socket, answer: OwnAnswer): void {
-    socket.on("error", ignore);
+    socket.on("error", () => undefined);
     if (this.#connections.get(socket)?.open === 0) sendOnSocket(socket, answer);
     else socket.destroy();
   }
@@ -265,8 +273,6 @@ function answerTo(code: string): OwnAnswer | undefined {
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return problem(413, "The chunk extensions are too large.");
   return code.startsWith("HPE_") ? problem(400, "The request is not valid HTTP/1.1.") : undefined;
 }
-
-function ignore(): void {}
 
 /** Whether a request asks for a WebSocket. */
 function isHandshake({ method, headers }: IncomingMessage): boolean {
