@@ -38,7 +38,7 @@ class Connection {
   readonly peer: Peer;
   /** Whether a request was refused, or what follows it is none. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
-  /** The response to the newest request. */
+  /** The response to the newest request, while one is open. */
   newest: ServerResponse<ClientMessage> | undefined = undefined;
   /** Requests whose response is not over. More than one if the client pipelines: all but the oldest wait. */
   open = 0;
@@ -136,6 +136,7 @@ class ReverseProxy {
     whenEnded(response, () => {
       connection.open--;
       connection.exchange = undefined;
+      if (connection.open === 0) connection.newest = undefined;
       // Its head may have been sent before the reason to close was known.
       if ((this.#service.draining || connection.isRefused) && connection.open === 0) socket.destroySoon();
     });
