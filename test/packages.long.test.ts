@@ -106,11 +106,13 @@ describe("the tarballs", { timeout: 30_000 }, () => {
       ...starts.flatMap((start) => [`dist/${start}.js`, `dist/${start}.mjs`]),
       ...Object.values<string>(bin).map((file) => file.slice(2)),
       ...(programs[name] ?? []),
-      ...(JSON.stringify(exports).includes('"module"') ? starts.map((start) => `dist/module/${start}.mjs`) : []),
+      ...(JSON.stringify(exports).includes('"module"')
+        ? ["package.json", ...starts.map((start) => `${start}.js`)].map((file) => `dist/module/${file}`)
+        : []),
       // One for each source that an entry point loads. A source of types alone has none.
-      ...sources.map((source) => source.replace(/^src(.*)ts$/, "dist/module$1mjs")).filter((file) => held.includes(file)),
+      ...sources.map((source) => source.replace(/^src(.*)ts$/, "dist/module$1js")).filter((file) => held.includes(file)),
       // Packages and texts that are inlined.
-      ...held.filter((file) => /^dist\/module\/(?:inlined|lua)\/.*\.mjs$/.test(file)),
+      ...held.filter((file) => /^dist\/module\/(?:inlined|lua)\/.*\.js$/.test(file)),
       // What several entry points load.
       ...["dist/shared.js", "dist/rolldown-runtime.js"].filter((file) => held.includes(file)),
     ];

@@ -10,7 +10,9 @@ import type { Package } from "./packages.js";
  * - `<entry>.mjs`: what `import` loads in Node. It re-exports `<entry>.js`: there is one copy, whichever way it is loaded.
  * - `<entry>.d.mts`: its types.
  * - `module/`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`). Each source is a file of its
- *   own: a bundler leaves out the files that an app does not need, but would keep what a larger file does when it is loaded.
+ *   own: a bundler leaves out the files that an app does not need, but would keep what a larger file does when it is loaded. They end in
+ *   `.js`, because Nitro and Nuxt leave an `.mjs` to Node, which would load another file than they copy. So a `package.json` beside them does
+ *   not call them CommonJS.
  *
  * A package that is inlined is in both, with its licence beside.
  *
@@ -38,11 +40,12 @@ export async function bundlePackage(bundled: Package): Promise<void> {
       dir: join(dist, "module"),
       format: "es",
       // npm would leave a folder with the name node_modules out of the tarball. Files beside `src` have their path in this repository.
-      entryFileNames: ({ name }) => `${name.replace(/^.*node_modules\//, "inlined/").replace(/^packages\/[^/]+\//, "")}.mjs`,
+      entryFileNames: ({ name }) => `${name.replace(/^.*node_modules\//, "inlined/").replace(/^packages\/[^/]+\//, "")}.js`,
       preserveModules: true,
       preserveModulesRoot: join(bundled.path, "src"),
     } satisfies OutputOptions;
     for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
+    write("module/package.json", '{ "sideEffects": false }\n');
   }
   removeOthers(dist, join(bundled.path, "src"), written);
   for (const name of bundled.inlined) {
