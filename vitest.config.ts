@@ -52,6 +52,10 @@ const inBrowsers = [
 /** For `npm run test:long`: faults, soaks, the suites on older versions, the tarballs, and what takes a browser or servers for long. */
 const inLongRuns = process.env["ALL_RUNS"] === "1" ? [] : ["**/*.long.test.ts"];
 
+/** Its folder has Nest 11. There, long runs repeat the tests of @floodgate/nestjs. */
+const nest11 = join(import.meta.dirname, "packages/nestjs/test/nest-11");
+const inNest11 = process.env["ALL_RUNS"] === "1" ? ["packages/nestjs/test/*.test.ts"] : [];
+
 /** `npm run test:quick` leaves these out: they take a third of its time. */
 const thorough =
   process.env["QUICK_RUN"] === "1" ? ["hand-over", "eviction-model", "constant-time"].map((name) => `**/${name}.test.ts`) : [];
@@ -121,6 +125,11 @@ export default defineConfig({
           include: serversAlone,
           exclude: [...inBrowsers, ...inLongRuns],
         },
+      },
+      {
+        extends: true,
+        resolve: { alias: [{ find: /^(?=@nestjs\/[\w.-]+$)/, replacement: `${nest11}/node_modules/` }] },
+        test: { name: "nest 11", pool: "forks", retry, setupFiles, include: inNest11, exclude: [] },
       },
       { extends: true, test: { name: "browsers", pool: "forks", retry, include: inBrowsers, exclude: inLongRuns } },
     ],

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { Decision } from "@floodgate/core";
 import type { Outcome } from "@floodgate/core/adapter";
 import { afterOnLimited, andThen, canReject, decisionOf, dropBody, limitedMessage, passInTurn, setHeaders } from "@floodgate/core/adapter";
@@ -22,8 +23,7 @@ export class FloodgateGuard implements CanActivate {
     const found = this.#floodgate.limitOf(context.getHandler(), context.getClass());
     if (found === undefined) return true;
     const wasBegun = responseOf(context)?.headersSent === true;
-    const applied = andThen(found.limit.decide(context), (outcome: Outcome) => apply(context, found, outcome, wasBegun));
-    return applied as boolean | Promise<boolean>;
+    return andThen(found.limit.decide(context), (outcome: Outcome) => apply(context, found, outcome, wasBegun)) as Promise<boolean>;
   }
 }
 
@@ -34,8 +34,7 @@ export const RateLimitDecision: (name?: string) => ParameterDecorator = createPa
   (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(identityOf(context), name),
 );
 
-function apply(context: ExecutionContext, { limit, options }: Limit, outcome: Outcome, wasBegun: boolean): boolean | Promise<boolean> {
-  const { onLimited } = options;
+function apply(context: ExecutionContext, { limit, options: { onLimited } }: Limit, outcome: Outcome, wasBegun: boolean) {
   const [type, response] = [context.getType<string>(), responseOf(context)];
   // The fields of one GraphQL operation share a response, which shows the newest numbers.
   const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false })) : outcome.headers;
@@ -83,8 +82,9 @@ export class RateLimitException extends HttpException {
     this.decision = decision;
     this.retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
     this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs: this.retryAfterMs };
-    // Nest would wrap a text into JSON.
-    const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
+    // Nest would wrap a text into JSON. To a HEAD request, Nest 11 sends no stream that ends without a chunk.
+    const file = (content: Buffer): object => new StreamableFile(Readable.from([content]), { length: content.length });
+    const usual = (): object => (body.contentType.startsWith("text/") ? file(Buffer.from(body.text)) : JSON.parse(body.text));
     Object.assign(this, { response: answered ?? usual() });
   }
 }

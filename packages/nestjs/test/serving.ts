@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { INestApplication, ModuleMetadata } from "@nestjs/common";
-import { Module } from "@nestjs/common";
+import { HttpException, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { ExpressAdapter } from "@nestjs/platform-express";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
@@ -9,6 +9,12 @@ export const platforms = [
   ["Express", () => new ExpressAdapter()],
   ["Fastify", () => new FastifyAdapter()],
 ] as const;
+
+/** Whether these tests run with Nest 11: see `nest-11` in vitest.config.ts. */
+export const isNest11 = !("errorCode" in new HttpException("", 400));
+
+/** Nest 11 takes another type for a mistake of the app. */
+export const problemType = isNest11 ? "application/json" : "application/problem+json";
 
 /** An app that a test has started, and the address at which it listens. */
 export interface Serving {

@@ -1,26 +1,38 @@
 import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
 import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
-import { Controller, type ExecutionContext, type INestApplication } from "@nestjs/common";
+import {
+  type ArgumentsHost,
+  Controller,
+  type ExceptionFilter,
+  type ExecutionContext,
+  type INestApplication,
+  UseFilters,
+  UseGuards,
+} from "@nestjs/common";
 import { APP_GUARD } from "@nestjs/core";
 import { Args, GraphQLModule, Mutation, Query, Resolver } from "@nestjs/graphql";
 import { ClientProxyFactory, MessagePattern, Payload, Transport } from "@nestjs/microservices";
 import { IoAdapter } from "@nestjs/platform-socket.io";
 import { WsAdapter } from "@nestjs/platform-ws";
-import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
+import { MessageBody, SubscribeMessage, WebSocketGateway, type WsException } from "@nestjs/websockets";
 import { firstValueFrom } from "rxjs";
 import { io } from "socket.io-client";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { concurrency, FloodgateGuard, FloodgateModule, type FloodgateModuleOptions, fixedWindow, RateLimit } from "../src/index.js";
-import { serving } from "./serving.js";
+import { isNest11, serving } from "./serving.js";
 
 const policy = fixedWindow({ limit: 2, window: "365d" });
 const guard = { provide: APP_GUARD, useClass: FloodgateGuard };
 const limited = (options: FloodgateModuleOptions = { policy }) => FloodgateModule.forRoot(options);
 const rejected = { status: "error", code: "TOO_MANY_REQUESTS", message: expect.stringMatching(/^Rate limit "[\w.]+" exceeded/), retryAfterMs: expect.any(Number) }; // biome-ignore format: a row
 
+/** Nest 11 runs no APP_GUARD for gateways. */
+const guardOfGateway: ClassDecorator = isNest11 ? UseGuards(FloodgateGuard) : () => undefined;
+
 @WebSocketGateway()
+@guardOfGateway
 class Chat {
   @SubscribeMessage("say")
   say(@MessageBody() text: string): object {
@@ -34,9 +46,23 @@ class Chat {
   }
 }
 
+/** By `ws`, Nest 11 sends no exception. */
+class SendsExceptions implements ExceptionFilter {
+  catch(exception: WsException, host: ArgumentsHost): void {
+    host
+      .switchToWs()
+      .getClient()
+      .send(JSON.stringify({ event: "exception", data: exception.getError() }));
+  }
+}
+
+@WebSocketGateway()
+@UseFilters(...(isNest11 ? [SendsExceptions] : []))
+class WsChat extends Chat {}
+
 describe("a gateway", () => {
   it("counts each message of ws by the address of its client, and rejects with a WsException", async () => {
-    const metadata = { imports: [limited()], providers: [guard, Chat] };
+    const metadata = { imports: [limited()], providers: [guard, WsChat] };
     const prepare = (app: INestApplication): void => void app.useWebSocketAdapter(new WsAdapter(app));
     await serving(
       metadata,
@@ -64,7 +90,7 @@ describe("a gateway", () => {
   });
 
   it("gets the slot of a message back after `hold`, because nobody tells when its handler is done", async () => {
-    const metadata = { imports: [limited({ policy: concurrency({ limit: 1, hold: "250ms" }) })], providers: [guard, Chat] };
+    const metadata = { imports: [limited({ policy: concurrency({ limit: 1, hold: "250ms" }) })], providers: [guard, WsChat] };
     const prepare = (app: INestApplication): void => void app.useWebSocketAdapter(new WsAdapter(app));
     await serving(
       metadata,

@@ -116,6 +116,8 @@ export interface Adapter {
   readonly http2?: boolean;
   /** Whether the framework answers no HEAD request of HTTP/2, limited or not, as Koa 2. */
   readonly mutesHead?: boolean;
+  /** The Content-Type of a problem, if the framework allows no other. Default `application/problem+json`. */
+  readonly problemType?: string;
   /** Whether a middleware before all routes knows the pattern of the route that will match. */
   readonly routesAhead?: boolean;
   /** Whether the decision becomes a property of the framework's request, which `decisionName` names. */

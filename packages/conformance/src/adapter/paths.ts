@@ -55,7 +55,7 @@ function targetsOf(path: string): string[] {
 }
 
 /** Rules match the same path that routers route by. */
-export function pathCases({ effort, it }: AdapterSuite): void {
+export function pathCases({ adapter, effort, it }: AdapterSuite): void {
   const route = (path: string): Step => ({ route: path });
   const mounted = (app: boolean, path: string, ...steps: Step[]): Step => ({ router: path, steps, app });
 
@@ -104,7 +104,8 @@ export function pathCases({ effort, it }: AdapterSuite): void {
       const app = await web.start({ limits: [limits[i] as (typeof limits)[0]], steps: [{ limit: 0 }, route("/:id")] });
       const ambiguous = await app.get("/a%5Cb");
       assert.equal(ambiguous.status, status);
-      if (status === 400) assert.match(ambiguous.lines("content-type").join(), /^application\/problem\+json(; ?charset=utf-8)?$/i);
+      if (status === 400)
+        assert.equal(ambiguous.lines("content-type").join().split(";")[0], adapter.problemType ?? "application/problem+json");
       assert.equal((await app.get("/a%2Fb")).status, 200);
     }
   });
