@@ -7,24 +7,24 @@ import { type Connected, type StoreLibraryName, storeLibraries } from "./librari
 
 let stores = 0;
 
-/** Groups that test the scripts. On a Cluster only the way to them differs. */
-const inLongRuns: readonly StoreGroup[] = [
+/** Groups that test the scripts, which are the same on every server and runtime. */
+const ofScripts: readonly StoreGroup[] = [
   ...(["vectors", "algorithms", "large numbers", "accounts", "plans"] as const),
   ...(["refunds", "settle", "keyState", "holds"] as const),
 ];
-
-/** Most random runs test the scripts, which all libraries and servers share: a few on one server suffice, and fewer elsewhere. */
-const effortOf = (isCluster: boolean): number => (allRuns ? 1 : isCluster ? 0.05 : 0.1);
 
 /** The servers of a test file. */
 interface Servers {
   stop(): Promise<void>;
 }
 
-/** Runs the suite. Each test gets its own prefix, which works like an empty Redis. */
+/**
+ * Runs the suite. Each test gets its own prefix, which works like an empty Redis.
+ * @param wayOnly whether only the way to the scripts is tested. Most random runs test the scripts.
+ */
 function conforms<S extends Servers>(
   name: string,
-  isCluster: boolean,
+  wayOnly: boolean,
   start: () => Promise<S>,
   connect: (servers: S) => Promise<Connected>,
 ): void {
@@ -45,17 +45,17 @@ function conforms<S extends Servers>(
     {
       name,
       makeStore: (clock) => redisStore(connected.client, { ...options, clock, prefix: `conformance-${stores++}` }),
-      effort: effortOf(isCluster),
-      leaveOut: Object.fromEntries((isCluster && !allRuns ? inLongRuns : []).map((group) => [group, "in long runs"])),
+      effort: wayOnly ? 0.05 : allRuns ? 1 : 0.1,
+      leaveOut: Object.fromEntries((wayOnly ? ofScripts : []).map((group) => [group, "it tests the scripts"])),
     },
   );
 }
 
 /** Tests a client library on its own server. */
-export function conformsOnRedis(library: StoreLibraryName, binary?: string): void {
+export function conformsOnRedis(library: StoreLibraryName, binary?: string, wayOnly = false): void {
   conforms(
     `${library} on ${binary ?? "Redis"}`,
-    false,
+    wayOnly,
     () => startRedis(binary === undefined ? {} : { binary }),
     ({ port }) => storeLibraries[library].connect(port),
   );
@@ -65,7 +65,7 @@ export function conformsOnRedis(library: StoreLibraryName, binary?: string): voi
 export function conformsOnCluster(library: StoreLibraryName): void {
   conforms(
     `${library} on a Cluster`,
-    true,
+    !allRuns,
     () => startCluster({ replicasPerMaster: 0 }),
     ({ nodes }) => storeLibraries[library].connectCluster(nodes.map(({ port }) => port)),
   );

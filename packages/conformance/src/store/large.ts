@@ -48,13 +48,13 @@ export function largeCases(suite: Suite): void {
           { allowed: false, remaining: 0 },
         ]);
 
-        const decided = await Promise.all([1, 1, 1, 3, 1].map((cost) => unlimited.consume(key, { cost })));
-        const remaining = [1, 2, 3, 6, 7].map((used) => limit - used);
+        const decided = await Promise.all([3, 3, 3, 3, 3].map((cost) => unlimited.consume(key, { cost })));
+        const remaining = [3, 6, 9, 12, 15].map((used) => limit - used);
         assert.deepEqual(
-          decided.map(verdictOf),
+          decided.map(verdictOf).sort((one, other) => other.remaining - one.remaining),
           remaining.map((remaining) => ({ allowed: true, remaining })),
         );
-        assert.equal((await unlimited.keyState(key)).decision.remaining, limit - 7);
+        assert.equal((await unlimited.keyState(key)).decision.remaining, limit - 15);
       }
     },
   );

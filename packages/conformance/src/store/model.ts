@@ -31,6 +31,15 @@ export class Model {
     this.#largest = policy;
   }
 
+  /** A model with the same state, which goes on by itself. */
+  copy(): Model {
+    const copy = new Model(this.#policy);
+    copy.#state = this.#state;
+    copy.#largest = this.#largest;
+    copy.#life = this.#life;
+    return copy;
+  }
+
   /** Switches to another plan: a policy with the same times. */
   change(policy: Policy): void {
     this.#policy = policy;
