@@ -1,6 +1,7 @@
 import { type Decision, FloodgateError, type Store } from "@floodgate/core";
 import {
   addWaiter,
+  afterTurn,
   type Blocked,
   type BlockKind,
   type Charge,
@@ -196,7 +197,7 @@ class Connection {
     // A batch whose calls have all timed out blocks nobody: the server may have started after it was sent.
     if (this.#scheduled || this.#isBusy()) return;
     this.#scheduled = true;
-    process.nextTick(() => {
+    afterTurn(() => {
       this.#scheduled = false;
       this.#send();
     });

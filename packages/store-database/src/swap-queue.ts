@@ -1,4 +1,4 @@
-import { addWaiter, type Clock, msLeft, workEndsWithRequest } from "@floodgate/core/store";
+import { addWaiter, afterTurn, type Clock, msLeft, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
@@ -125,7 +125,7 @@ export class SwapQueue implements StepOwner {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => {
+    afterTurn(() => {
       this.#scheduled = false;
       if (this.#calls.areMany) return;
       const batches = this.#nextBatches();
@@ -310,8 +310,10 @@ export class SwapQueue implements StepOwner {
       return;
     }
     const tries = Math.max(...open.map((step) => ++step.tries));
-    // The first time, what is there now is tried at once. If nothing has changed, another change has locked a row, or the database's clock was not where it was expected.
-    if (overtaken && tries === 1) return;
+    // The first time, it is tried at once on what is there now, or with the database's clock if that was not where it was expected. Else another
+    // change has locked a row.
+    const { nowMs = valid.fromMs } = swapped;
+    if (tries === 1 && (overtaken || nowMs < valid.fromMs || nowMs > valid.untilMs)) return;
     if (!workEndsWithRequest) this.#schedule();
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** tries, longestPauseMs)));
   }

@@ -19,10 +19,11 @@ const immediately = globals.setImmediate;
 /** Cloudflare Workers and Vercel's edge, by what only they have: a request's timers and I/O end with it, also if other requests wait for them. */
 export const workEndsWithRequest: boolean = "WebSocketPair" in globals || "EdgeRuntime" in globals;
 
-/** Runs a callback after the current turn, before timers and I/O. */
-export function afterTurn(run: () => void): void {
-  (globals.process?.nextTick ?? queueMicrotask)(run);
-}
+/** Runs a callback after the current turn, before timers and I/O, even if a test fakes what does it later: Jest's fake timers do. */
+export const afterTurn: (run: () => void) => void = /* @__PURE__ */ (() => {
+  const queue = globals.process?.nextTick ?? queueMicrotask;
+  return (run) => queue(run);
+})();
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
