@@ -1,6 +1,6 @@
 import type { Policy, StateView } from "@floodgate/core";
 import { type Algorithm, algorithmOf, type Decision } from "@floodgate/core/store";
-import { doubled } from "../support/min-heap.js";
+import { doubled } from "./numbers.js";
 
 /** The state of one key under a policy, decided by the algorithm of core. */
 export class KeyState {

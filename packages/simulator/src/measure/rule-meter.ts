@@ -1,6 +1,7 @@
 import type { Decision } from "@floodgate/core";
-import { doubled, MinHeap } from "../support/min-heap.js";
 import type { KeyIndex } from "./key-index.js";
+import { MinHeap } from "./min-heap.js";
+import { Numbers } from "./numbers.js";
 import { WindowSums } from "./window-sums.js";
 
 /** The most units that one client got, or asked for, in a window. */
@@ -57,9 +58,6 @@ export interface RuleMeasure {
 
 const burstMs = 1000;
 
-/** Columns of the row of a client: how many requests it made, its peak, how many were limited, and its current and longest lock-out. */
-const [REQUESTS, PEAK, LIMITED, LOCKED_FROM, LOCKED_UNTIL, LONGEST, ROW] = [0, 1, 2, 3, 4, 5, 6] as const;
-
 /** Measures a rule, request by request. */
 export class RuleMeter {
   #requests = 0;
@@ -72,10 +70,17 @@ export class RuleMeter {
   readonly #others = { banned: 0, exempt: 0, "missing-key": 0 };
   readonly #windowMs: number;
   readonly #keys: KeyIndex;
-  #rows: Float64Array = new Float64Array(64 * ROW);
-  /** What the clients asked for, and what they got, in a window and in a second. */
+  /** By client: how many requests it made, its peak, how many were limited, and its current and longest lock-out. */
+  readonly #made = new Numbers();
+  readonly #peaks = new Numbers();
+  readonly #rejected = new Numbers();
+  readonly #lockedFrom = new Numbers();
+  readonly #lockedUntil = new Numbers();
+  readonly #longest = new Numbers();
+  /** What the clients asked for in a window, and what they got in a window and in a second. */
   readonly #asked: WindowSums;
   readonly #got: WindowSums;
+  readonly #gotInSecond = new WindowSums(burstMs);
   #worst: MostUnits;
   #burst: MostUnits = { windowMs: burstMs, units: 0, client: -1, atMs: undefined };
   readonly #live: LiveKeys = new LiveKeys();
@@ -84,8 +89,8 @@ export class RuleMeter {
   constructor(windowMs: number, keys: KeyIndex) {
     this.#windowMs = windowMs;
     this.#keys = keys;
-    this.#asked = new WindowSums([windowMs]);
-    this.#got = new WindowSums([windowMs, burstMs]);
+    this.#asked = new WindowSums(windowMs);
+    this.#got = new WindowSums(windowMs);
     this.#worst = { ...this.#burst, windowMs };
   }
 
@@ -103,31 +108,25 @@ export class RuleMeter {
       this.#unmeasured++;
       return;
     }
-    const row = client * ROW;
-    while (row + ROW > this.#rows.length) this.#rows = doubled(this.#rows);
-    const rows = this.#rows;
-    rows[row + REQUESTS] = (rows[row + REQUESTS] as number) + 1;
-    this.#asked.add(client, nowMs, cost);
-    rows[row + PEAK] = Math.max(rows[row + PEAK] as number, this.#asked.sum(client, 0));
+    this.#made.add(client, 1);
+    this.#peaks.raise(client, this.#asked.add(client, nowMs, cost));
     this.#live.hold(client, nowMs, nowMs + resetAfterMs);
     if (!allowed) {
-      this.#lock(row, nowMs, retryAfterMs);
+      this.#lock(client, nowMs, retryAfterMs);
       return;
     }
-    rows[row + LOCKED_UNTIL] = 0;
-    this.#got.add(client, nowMs, cost);
-    this.#worst = more(this.#worst, client, this.#got.sum(client, 0), nowMs);
-    this.#burst = more(this.#burst, client, this.#got.sum(client, 1), nowMs);
+    this.#lockedUntil.set(client, 0);
+    this.#worst = more(this.#worst, client, this.#got.add(client, nowMs, cost), nowMs);
+    this.#burst = more(this.#burst, client, this.#gotInSecond.add(client, nowMs, cost), nowMs);
   }
 
-  #lock(row: number, nowMs: number, retryAfterMs: number): void {
-    const rows = this.#rows;
-    if (rows[row + LIMITED] === 0) this.#clientsLimited++;
-    rows[row + LIMITED] = (rows[row + LIMITED] as number) + 1;
+  #lock(client: number, nowMs: number, retryAfterMs: number): void {
+    if (this.#rejected.get(client) === 0) this.#clientsLimited++;
+    this.#rejected.add(client, 1);
     // A client that came back after it could have passed begins another lock-out.
-    if ((rows[row + LOCKED_UNTIL] as number) <= nowMs) rows[row + LOCKED_FROM] = nowMs;
-    rows[row + LOCKED_UNTIL] = nowMs + retryAfterMs;
-    rows[row + LONGEST] = Math.max(rows[row + LONGEST] as number, nowMs + retryAfterMs - (rows[row + LOCKED_FROM] as number));
+    if (this.#lockedUntil.get(client) <= nowMs) this.#lockedFrom.set(client, nowMs);
+    this.#lockedUntil.set(client, nowMs + retryAfterMs);
+    this.#longest.raise(client, nowMs + retryAfterMs - this.#lockedFrom.get(client));
   }
 
   /** Counts an event that is no decision. */
@@ -138,7 +137,7 @@ export class RuleMeter {
   /** The mean of the clients' peaks, each at most `bound`. */
   meanPeak(bound: number): number {
     const clients = this.#clients();
-    return clients.reduce((sum, client) => sum + Math.min(bound, this.#of(client, PEAK)), 0) / Math.max(1, clients.length);
+    return clients.reduce((sum, client) => sum + Math.min(bound, this.#peaks.get(client)), 0) / Math.max(1, clients.length);
   }
 
   measure(top: number): RuleMeasure {
@@ -149,9 +148,9 @@ export class RuleMeter {
       limited: this.#limited,
       clients: clients.length,
       clientsLimited: this.#clientsLimited,
-      topLimited: this.#most(top, LIMITED),
-      heaviest: this.#most(top, REQUESTS),
-      longestLockoutMs: clients.reduce((longest, client) => Math.max(longest, this.#of(client, LONGEST)), 0),
+      topLimited: this.#most(top, this.#rejected),
+      heaviest: this.#most(top, this.#made),
+      longestLockoutMs: clients.reduce((longest, client) => Math.max(longest, this.#longest.get(client)), 0),
       windowMs: this.#windowMs,
       worstWindow: this.#peakOf(this.#worst),
       burst: this.#peakOf(this.#burst),
@@ -168,7 +167,7 @@ export class RuleMeter {
 
   /** The clients that the rule ever limited, by key. */
   limitedClients(): Map<string, MeasuredClient> {
-    const limited = this.#clients().filter((client) => this.#of(client, LIMITED) > 0);
+    const limited = this.#clients().filter((client) => this.#rejected.get(client) > 0);
     return new Map(limited.map((client) => this.#clientOf(client)).map((client) => [client.key, client]));
   }
 
@@ -176,28 +175,28 @@ export class RuleMeter {
     return Array.from({ length: this.#keys.size }, (_, client) => client);
   }
 
-  #of(client: number, column: number): number {
-    return this.#rows[client * ROW + column] ?? 0;
-  }
-
   #peakOf({ windowMs, units, client, atMs }: MostUnits): Peak {
     return { windowMs, units, key: this.#keys.keyOf(client), atMs };
   }
 
   #clientOf(client: number): MeasuredClient {
-    const key = this.#keys.keyOf(client);
-    const [requests, peak, limited, longestLockoutMs] = [REQUESTS, PEAK, LIMITED, LONGEST].map((column) => this.#of(client, column));
-    return { key, requests, limited, peak, longestLockoutMs } as MeasuredClient;
+    return {
+      key: this.#keys.keyOf(client) as string,
+      requests: this.#made.get(client),
+      limited: this.#rejected.get(client),
+      peak: this.#peaks.get(client),
+      longestLockoutMs: this.#longest.get(client),
+    };
   }
 
-  /** The clients with the largest values in a column, except those with 0. */
-  #most(top: number, column: number): MeasuredClient[] {
+  /** The clients with the largest of these numbers, except those with 0. */
+  #most(top: number, numbers: Numbers): MeasuredClient[] {
     const best: number[] = [];
     for (let client = 0; client < this.#keys.size; client++) {
-      const value = this.#of(client, column);
-      if (value === 0 || (best.length === top && value <= this.#of(best[top - 1] as number, column))) continue;
+      const value = numbers.get(client);
+      if (value === 0 || (best.length === top && value <= numbers.get(best[top - 1] as number))) continue;
       let at = best.length;
-      while (at > 0 && this.#of(best[at - 1] as number, column) < value) at--;
+      while (at > 0 && numbers.get(best[at - 1] as number) < value) at--;
       best.splice(at, 0, client);
       if (best.length > top) best.pop();
     }
@@ -219,16 +218,15 @@ class LiveKeys {
   /** By the time at which each key is looked at again. */
   readonly #heap = new MinHeap();
   /** 0 for keys that are not held. */
-  #untilMs: Float64Array = new Float64Array(64);
+  readonly #untilMs = new Numbers();
   most = 0;
 
   /** A key has a state from `nowMs` until `untilMs`. Times never go back. */
   hold(key: number, nowMs: number, untilMs: number): void {
     while (this.#heap.lowest <= nowMs) this.#lookAtFirst(nowMs);
-    while (key >= this.#untilMs.length) this.#untilMs = doubled(this.#untilMs);
-    const isHeld = this.#untilMs[key] !== 0;
+    const isHeld = this.#untilMs.get(key) !== 0;
     if (!isHeld && untilMs <= nowMs) return;
-    this.#untilMs[key] = untilMs;
+    this.#untilMs.set(key, untilMs);
     if (isHeld) return;
     this.#heap.push(key, untilMs);
     if (this.#heap.size > this.most) this.most = this.#heap.size;
@@ -236,8 +234,8 @@ class LiveKeys {
 
   #lookAtFirst(nowMs: number): void {
     const key = this.#heap.pop();
-    const untilMs = this.#untilMs[key] as number;
+    const untilMs = this.#untilMs.get(key);
     if (untilMs > nowMs) this.#heap.push(key, untilMs);
-    else this.#untilMs[key] = 0;
+    else this.#untilMs.set(key, 0);
   }
 }

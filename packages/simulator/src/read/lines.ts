@@ -1,10 +1,7 @@
-import { isAscii } from "node:buffer";
+import { StringDecoder } from "node:string_decoder";
 
-const newline = 0x0a;
-const carriageReturn = 13;
-
-/** The longest line that is read, in bytes. Servers accept requests of some kilobytes. */
-export const maxLineBytes: number = 1024 * 1024;
+/** The longest line that is read, in characters. Servers accept requests of some kilobytes. */
+const maxLineLength = 1024 * 1024;
 
 /** Lines that were read together. */
 export interface LineBatch {
@@ -23,80 +20,37 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
 
 /** Splits bytes into lines, as they come. */
 export class LineSplitter {
-  #parts: Uint8Array[] = [];
-  #length = 0;
-  #isTooLong = false;
+  readonly #decoder = new StringDecoder("utf8");
+  /** The beginning of the line that has not ended yet. Of one that is too long, no more is kept. */
+  #rest = "";
   #isFirst = true;
 
   /** The lines that a chunk completes. */
   push(chunk: Uint8Array): LineBatch {
-    const last = chunk.lastIndexOf(newline);
-    if (last < 0) {
-      this.#keep(chunk);
-      return { lines: [], tooLong: 0 };
-    }
-    let from = 0;
-    const lines: string[] = [];
-    let tooLong = 0;
-    if (this.#length > 0) {
-      from = chunk.indexOf(newline) + 1;
-      this.#keep(chunk.subarray(0, from - 1));
-      if (this.#isTooLong) tooLong++;
-      else lines.push(this.#kept());
-      this.#reset();
-    }
-    if (from <= last) split(textOf(chunk.subarray(from, last)), lines);
-    this.#keep(chunk.subarray(last + 1));
-    if (this.#isFirst && lines[0] !== undefined) lines[0] = lines[0].replace(/^\ufeff/, "");
-    this.#isFirst = false;
-    return { lines, tooLong };
+    const lines = this.#decoder.write(chunk).split("\n");
+    lines[0] = this.#rest.length > maxLineLength ? this.#rest : `${this.#rest}${lines[0]}`;
+    this.#rest = lines.pop() as string;
+    return this.#batch(lines);
   }
 
   /** The last line, if nothing ends it. Then the splitter begins anew. */
   end(): LineBatch | undefined {
-    const batch = this.#length === 0 ? undefined : this.#isTooLong ? { lines: [], tooLong: 1 } : { lines: [this.#kept()], tooLong: 0 };
-    this.#reset();
+    const last = this.#rest + this.#decoder.end();
+    const batch = last === "" ? undefined : this.#batch([last]);
+    this.#rest = "";
     this.#isFirst = true;
     return batch;
   }
 
-  #keep(bytes: Uint8Array): void {
-    if (this.#isTooLong || bytes.length === 0) return;
-    this.#length += bytes.length;
-    this.#isTooLong = this.#length > maxLineBytes;
-    if (this.#isTooLong) this.#parts = [];
-    // A copy: a slice would keep its whole chunk.
-    else this.#parts.push(Uint8Array.prototype.slice.call(bytes));
+  #batch(all: string[]): LineBatch {
+    const [first] = all;
+    if (this.#isFirst && first !== undefined) {
+      all[0] = first.replace(/^\ufeff/, "");
+      this.#isFirst = false;
+    }
+    const lines = all.filter(({ length }) => length <= maxLineLength).map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+    return { lines, tooLong: all.length - lines.length };
   }
-
-  #kept(): string {
-    const line = withoutReturn(textOf(Buffer.concat(this.#parts)));
-    return this.#isFirst ? line.replace(/^\ufeff/, "") : line;
-  }
-
-  #reset(): void {
-    this.#parts = [];
-    this.#length = 0;
-    this.#isTooLong = false;
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return buffer.toString(isAscii(buffer) ? "latin1" : "utf8");
-}
-
-function split(text: string, lines: string[]): void {
-  let from = 0;
-  for (let to = text.indexOf("\n"); to >= 0; to = text.indexOf("\n", from)) {
-    lines.push(withoutReturn(text.slice(from, to)));
-    from = to + 1;
-  }
-  lines.push(withoutReturn(text.slice(from)));
-}
-
-function withoutReturn(line: string): string {
-  return line.charCodeAt(line.length - 1) === carriageReturn ? line.slice(0, -1) : line;
 }
 
 /** How many characters of copies are remembered before all are forgotten. They are made anew then. */

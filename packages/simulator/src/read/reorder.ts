@@ -1,5 +1,5 @@
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
-import { MinHeap } from "../support/min-heap.js";
+import { MinHeap } from "../measure/min-heap.js";
 
 const maxCharacters = 64 * 1024 * 1024;
 
@@ -12,29 +12,22 @@ export interface Kept {
 
 /**
  * Sorts requests by their times, as far as a buffer of fixed size goes: servers write a line when a request ends. Requests of one time stay
- * in their order. A request waits here as a row of arrays, because an object that lives that long is expensive to collect.
+ * in their order.
  */
 export class ReorderBuffer {
   readonly #size: number;
   readonly #keeps: Kept;
-  readonly #times: Float64Array;
-  readonly #addresses: (string | undefined)[] = [];
-  readonly #methods: string[] = [];
-  readonly #targets: string[] = [];
-  readonly #lines: unknown[] = [];
-  readonly #formats: LogFormat[] = [];
-  readonly #lengths: Float64Array;
-  #characters = 0;
+  readonly #held: HeldRequest[] = [];
+  readonly #lengths: number[] = [];
   readonly #freeRows: number[] = [];
-  /** An item is a row and, before it, a number that tells the order of coming. */
+  /** An item is a row of `#held` and, before it, a number that tells the order of coming. */
   readonly #byTime = new MinHeap();
   #count = 0;
+  #characters = 0;
 
   constructor(size: number, keeps: Kept) {
     this.#size = size;
     this.#keeps = keeps;
-    this.#times = new Float64Array(size + 1);
-    this.#lengths = new Float64Array(size + 1);
   }
 
   /**
@@ -44,14 +37,9 @@ export class ReorderBuffer {
    */
   add(request: LogRequest, address: string | undefined, length: number): void {
     const row = this.#freeRows.pop() ?? this.#byTime.size;
-    this.#times[row] = request.timeMs;
-    this.#addresses[row] = address;
-    this.#methods[row] = request.method;
-    this.#formats[row] = request.format;
-    if (this.#keeps.targets) this.#targets[row] = request.target;
-    if (this.#keeps.lines) this.#lines[row] = request.line;
-    this.#byTime.push(this.#count++ * (this.#size + 1) + row, request.timeMs);
+    this.#held[row] = new HeldRequest(request, address, this.#keeps);
     this.#lengths[row] = length;
+    this.#byTime.push(this.#count++ * (this.#size + 1) + row, request.timeMs);
     this.#characters += length;
   }
 
@@ -72,14 +60,7 @@ export class ReorderBuffer {
     const row = this.#byTime.pop() % (this.#size + 1);
     this.#freeRows.push(row);
     this.#characters -= this.#lengths[row] as number;
-    return new HeldRequest(
-      this.#times[row] as number,
-      this.#addresses[row],
-      this.#methods[row] as string,
-      this.#targets[row] ?? "/",
-      this.#lines[row],
-      this.#formats[row] as LogFormat,
-    );
+    return this.#held[row];
   }
 }
 
@@ -92,12 +73,12 @@ class HeldRequest implements LogRequest {
   readonly line: unknown;
   readonly format: LogFormat;
 
-  constructor(timeMs: number, address: string | undefined, method: string, target: string, line: unknown, format: LogFormat) {
+  constructor({ timeMs, method, target, line, format }: LogRequest, address: string | undefined, keeps: Kept) {
     this.timeMs = timeMs;
     this.address = address;
     this.method = method;
-    this.target = target;
-    this.line = line;
+    this.target = keeps.targets ? target : "/";
+    this.line = keeps.lines ? line : undefined;
     this.format = format;
   }
 }

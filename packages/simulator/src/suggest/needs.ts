@@ -1,7 +1,7 @@
 import type { Decision, Policy } from "@floodgate/core";
 import type { KeyIndex } from "../measure/key-index.js";
+import { Numbers } from "../measure/numbers.js";
 import { WindowSums } from "../measure/window-sums.js";
-import { doubled } from "../support/min-heap.js";
 
 type CountedDecision = Pick<Decision, "allowed" | "cost" | "limit" | "remaining">;
 
@@ -12,7 +12,7 @@ type CountedDecision = Pick<Decision, "allowed" | "cost" | "limit" | "remaining"
 export class Needs {
   /** The numbers of the clients. May be shared with others that see the same requests. */
   readonly keys: KeyIndex;
-  #values: Float64Array = new Float64Array(64);
+  readonly #values = new Numbers();
   readonly #sums: WindowSums | undefined;
   /** Whether there were more clients than are measured. */
   isFull = false;
@@ -21,11 +21,11 @@ export class Needs {
 
   constructor(policy: Policy, keys: KeyIndex) {
     this.keys = keys;
-    this.#sums = policy.algorithm === "sliding-window-log" ? new WindowSums([policy.windowMs]) : undefined;
+    this.#sums = policy.algorithm === "sliding-window-log" ? new WindowSums(policy.windowMs) : undefined;
   }
 
   needOf(client: number): number {
-    return this.#values[client] as number;
+    return this.#values.get(client);
   }
 
   see(key: string, decision: CountedDecision, nowMs: number): void {
@@ -34,16 +34,14 @@ export class Needs {
       this.isFull = true;
       return;
     }
-    while (client >= this.#values.length) this.#values = doubled(this.#values);
-    this.#sums?.add(client, nowMs, decision.cost);
-    const need = this.#sums?.sum(client, 0) ?? usedOf(decision);
-    if (need > this.needOf(client)) this.#values[client] = need;
+    const need = this.#sums?.add(client, nowMs, decision.cost) ?? usedOf(decision);
+    this.#values.raise(client, need);
     if (need > (this.greatest?.need ?? 0)) this.greatest = { key, atMs: nowMs, need };
   }
 
   /** All needs, the greatest first. */
   descending(): Float64Array {
-    return this.#values.slice(0, this.keys.size).sort().reverse();
+    return this.#values.first(this.keys.size).sort().reverse();
   }
 
   /** The place of each client among all needs, the greatest first. */

@@ -51,10 +51,3 @@ export class MinHeap {
     return own < rank || (own === rank && (this.#items[at] as number) < item);
   }
 }
-
-/** A copy with room for twice as many numbers, and for `least`. */
-export function doubled(values: Float64Array, least = 0): Float64Array {
-  const larger = new Float64Array(Math.max(least, 2 * values.length));
-  larger.set(values);
-  return larger;
-}
