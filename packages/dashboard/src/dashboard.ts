@@ -2,7 +2,6 @@ import { decisionOf, warnOnce } from "@floodgate/core/adapter";
 import { rangeNames } from "./collect/ring.js";
 import { joinWatch } from "./collect/watch.js";
 import type { LiveFigures, Overview, Range } from "./contract.js";
-import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
 import { KeyLabels } from "./routes/key-text.js";
@@ -14,11 +13,12 @@ import { askRequest } from "./routes/request.js";
 import type { Reply, View } from "./routes/view.js";
 import { admits } from "./safety/gate.js";
 import { senderOf } from "./share/redis.js";
+import { Share } from "./share/share.js";
 
 /** A dashboard without its framework: answers requests, and tells open pages each second what has changed. */
 export class Dashboard<Req> {
   readonly title: string;
-  readonly figures: Figures;
+  readonly figures: Share;
   readonly keys: Keys;
   readonly labels: KeyLabels;
   readonly live: Live = new Live(() => performance.now());
@@ -42,7 +42,7 @@ export class Dashboard<Req> {
     this.#example = example;
     this.labels = new KeyLabels(showKeys);
     const { watch, leave } = joinWatch(() => void this.#endSecond());
-    this.figures = new Figures(watch, send, prefix);
+    this.figures = new Share(watch, send, prefix);
     this.keys = new Keys(watch.inUse, this.figures, this.labels);
     this.#leave = leave;
   }
@@ -82,7 +82,7 @@ export class Dashboard<Req> {
   }
 
   async liveFigures(): Promise<LiveFigures> {
-    const [overview, minute] = await Promise.all([this.overview(), this.figures.history("minute")]);
+    const [overview, minute] = await Promise.all([this.overview(), this.figures.history("minute", Date.now())]);
     return { overview, minute };
   }
 
@@ -98,7 +98,7 @@ export class Dashboard<Req> {
     if (this.#ticking) return;
     this.#ticking = true;
     try {
-      await this.figures.publish();
+      await this.figures.publish(Date.now());
       if (this.live.size > 0) this.live.send(await this.liveFigures());
     } catch {
       // What another process wrote cannot be shown. The next second may be better.
@@ -113,7 +113,7 @@ type Route = (view: View, own: Dashboard<never>, who: () => string) => Reply | P
 const gets: Readonly<Record<string, Route>> = {
   "/": (_, { title }) => pageReply(title),
   "/data/overview": async (_, own) => jsonReply(await own.overview()),
-  "/data/history": async (view, { figures }) => jsonReply(await figures.history(rangeOf(view))),
+  "/data/history": async (view, { figures }) => jsonReply(await figures.history(rangeOf(view), Date.now())),
   "/data/live": async (view, own) => own.live.open(view, await own.liveFigures()),
 };
 

@@ -3,7 +3,7 @@ import { type GrantChange, type InventoryLimit, keyOfText, policyText } from "@f
 import { type InUse, listed } from "../collect/in-use.js";
 import type { Report } from "../collect/report.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
-import type { Figures } from "../figures.js";
+import type { Share } from "../share/share.js";
 import { textOf } from "../text.js";
 import { invalidBody, type JsonBody, Refusal } from "./json.js";
 import { blockMs, granted, type KeyLabels, keyQuery, typedKey } from "./key-text.js";
@@ -31,10 +31,10 @@ type Act = (body: JsonBody, by: string) => Promise<KeyAnswer>;
 /** Looks keys up, and acts on them, in the stores of this process's limits. */
 export class Keys {
   readonly #inUse: InUse;
-  readonly #figures: Figures;
+  readonly #figures: Share;
   readonly #labels: KeyLabels;
 
-  constructor(inUse: InUse, figures: Figures, labels: KeyLabels) {
+  constructor(inUse: InUse, figures: Share, labels: KeyLabels) {
     this.#inUse = inUse;
     this.#figures = figures;
     this.#labels = labels;

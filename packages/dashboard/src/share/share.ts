@@ -3,12 +3,13 @@ import type { Report } from "../collect/report.js";
 import { maxExtra, rangeNames, ranges } from "../collect/ring.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import type { Watch } from "../collect/watch.js";
-import type { History, Range } from "../contract.js";
+import type { History, Range, Scope } from "../contract.js";
 import { textOf } from "../text.js";
 import { mergeHistories } from "./merge.js";
 import { receivedHistory, receivedReport } from "./received.js";
 import type { Send } from "./redis.js";
 
+const defaultPrefix = "floodgate:dashboard";
 const publishedCounters = 128;
 
 /** A process that has not published for this long has gone. */
@@ -35,26 +36,38 @@ export interface Reports {
 }
 
 /**
- * Shares the figures of all processes over Redis. Each process writes a summary once a second, under a key that expires; what it counted
- * stays in the sums of the hour and the day after the process has gone. All keys have one Cluster slot.
+ * The figures of this process; with a Redis, those of all processes that share it. Each process writes a summary once a second, under a key that
+ * expires; what it counted stays in the sums of the hour and the day after the process has gone. All keys have one Cluster slot.
  */
 export class Share {
   readonly #watch: Watch;
   readonly #send: Send;
+  readonly #isShared: boolean;
   readonly #prefix: string;
   readonly #secret = randomBytes(32).toString("base64url");
   readonly #published = new Map<Range, number>();
+  #last: Reports;
   #closed = false;
 
-  constructor(watch: Watch, send: Send, prefix: string) {
+  /** @param send undefined without a Redis. */
+  constructor(watch: Watch, send: Send | undefined, prefix: string = defaultPrefix) {
     this.#watch = watch;
-    this.#send = send;
+    this.#isShared = send !== undefined;
+    this.#send = send ?? (async () => undefined);
     this.#prefix = `{${prefix}}:${version}`;
+    this.#last = alone(watch.report());
+  }
+
+  /** The texts of the keys that have ids: those of the sketches. */
+  *knownKeys(): Iterable<string> {
+    for (const { rejections, requests } of this.#last.reports) {
+      for (const { key } of [...rejections.summary.keys, ...requests.summary.keys]) yield key;
+    }
   }
 
   /** Writes this process's figures. Failures are shown by the next read. */
   async publish(nowMs: number): Promise<void> {
-    if (this.#closed) return;
+    if (this.#closed || !this.#isShared) return;
     try {
       const report = this.#watch.report();
       await Promise.all([
@@ -70,20 +83,32 @@ export class Share {
   /** The figures of all processes, or of this one if Redis fails. */
   async read(): Promise<Reports> {
     const own = this.#watch.report();
+    this.#last = this.#isShared ? await this.#readOthers(own) : alone(own);
+    return this.#last;
+  }
+
+  async #readOthers(own: Report): Promise<Reports> {
     try {
       const secret = await this.#send(this.#key("secret"), "GET");
       const others = await this.#readAll("instance", own.instance.id, receivedReport);
       others.sort((a, b) => a.instance.sinceMs - b.instance.sinceMs || (a.instance.id < b.instance.id ? -1 : 1));
       return { reports: [own, ...others], trouble: undefined, secret: typeof secret === "string" ? secret : undefined };
     } catch (error) {
-      return { reports: [own], trouble: `Redis failed: ${textOf(error)}`, secret: undefined };
+      return alone(own, `Redis failed: ${textOf(error)}`);
     }
   }
 
   async history(range: Range, nowMs: number): Promise<History> {
+    if (!this.#isShared) return this.#watch.collector.history(range);
     const own = this.#watch.collector.history(range, maxExtra);
     const others = await this.#readAll(range, this.#watch.id, (text) => receivedHistory(range, text)).catch(() => []);
     return mergeHistories(range, nowMs - delayMs, [own, ...others]);
+  }
+
+  scope({ reports, trouble }: Reports): Scope {
+    const { sinceMs } = reports[0].instance;
+    if (trouble !== undefined) return { kind: "process", trouble, sinceMs };
+    return { kind: this.#isShared ? "all" : "process", sinceMs };
   }
 
   /** Takes this process out of the list at once. Its history stays. */
@@ -133,6 +158,10 @@ export class Share {
   #key(...parts: string[]): string {
     return [this.#prefix, ...parts].join(":");
   }
+}
+
+function alone(own: Report, trouble?: string): Reports {
+  return { reports: [own], trouble, secret: undefined };
 }
 
 /** A report that is short enough to be sent each second. */
