@@ -12,14 +12,7 @@ export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
 
 // Prometheus
-export {
-  type PrometheusOptions,
-  type PrometheusSeries,
-  type PrometheusServer,
-  promtool,
-  type ScrapeTarget,
-  startPrometheus,
-} from "./prometheus-server.js";
+export { type PrometheusServer, promtool, startPrometheus } from "./prometheus-server.js";
 
 // Databases
 export { type DatabaseServer, startMariadb, startEtcd, startPgBouncer, startPostgres } from "./database-server.js";

@@ -23,7 +23,7 @@ describe("Prometheus", () => {
     await once(app, "listening");
     writeFileSync(rules, "groups: [{ name: test, rules: [{ record: answers:double, expr: 2 * answers_total }] }]\n");
     const address = `127.0.0.1:${(app.address() as AddressInfo).port}`;
-    prometheus = await startPrometheus({ targets: [{ job: "app", address, labels: { zone: "north" } }], rules: [rules] });
+    prometheus = await startPrometheus({ targets: [{ job: "app", address }], rules: [rules] });
   });
 
   afterAll(async () => {
@@ -35,12 +35,9 @@ describe("Prometheus", () => {
   it("scrapes its targets and evaluates rules", async () => {
     await until("the rule has a value", async () => (await prometheus.query("answers:double")).length === 1);
     const [series] = await prometheus.query("answers:double");
-    expect(series?.values).toEqual([84]);
-    expect(series?.labels).toMatchObject({ job: "app", zone: "north", kind: "right" });
-    expect((await prometheus.query("largest_bucket"))[0]?.values).toEqual([Number.POSITIVE_INFINITY]);
-    const now = Date.now() / 1000;
-    const [range] = await prometheus.queryRange("vector(7)", now - 10, now, 5);
-    expect(range?.values).toEqual([7, 7, 7]);
+    expect(series?.value).toBe(84);
+    expect(series?.labels).toMatchObject({ job: "app", kind: "right" });
+    expect((await prometheus.query("largest_bucket"))[0]?.value).toBe(Number.POSITIVE_INFINITY);
   });
 
   it("says what is wrong with a query", async () => {
@@ -62,9 +59,9 @@ describe("Prometheus", () => {
     await until("it has ended", async () => !(await answers()));
   });
 
-  it("comes with promtool, which reads metrics and tells their faults", async () => {
-    expect(await promtool(["check", "metrics"], "# HELP answers_total Answers.\n# TYPE answers_total counter\nanswers_total 1\n")).toBe("");
-    await expect(promtool(["check", "metrics"], "# HELP answers Answers.\n# TYPE answers counter\nanswers 1\n")).rejects.toThrow("_total");
-    expect(await promtool(["check", "rules", rules])).toContain("1 rules found");
+  it("comes with promtool, which reads metrics and tells their faults", () => {
+    expect(promtool(["check", "metrics"], "# HELP answers_total Answers.\n# TYPE answers_total counter\nanswers_total 1\n")).toBe("");
+    expect(() => promtool(["check", "metrics"], "# HELP answers Answers.\n# TYPE answers counter\nanswers 1\n")).toThrow("_total");
+    expect(promtool(["check", "rules", rules])).toContain("1 rules found");
   });
 });
