@@ -123,16 +123,12 @@ export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
 
 /** The format that fits most of these lines, the one with the most fields among several. Undefined if none fits any line. */
 export function detectFormat(lines: readonly string[], options: FormatOptions = {}): LogFormat | undefined {
-  let best: { readonly name: string; readonly count: number; readonly fields: number } | undefined;
-  for (const name of formatNames) {
+  const fitting = formatNames.flatMap((name) => {
     const format = tryKnown(name, options);
-    if (format === undefined) continue;
-    const fits = lines.map((line) => format.fit(line)).filter((fields) => fields > 0);
-    const fields = Math.max(0, ...fits);
-    if (fits.length === 0) continue;
-    const isBetter = best === undefined || fits.length > best.count || (fits.length === best.count && fields > best.fields);
-    if (isBetter) best = { name, count: fits.length, fields };
-  }
+    const fits = lines.map((line) => format?.fit(line) ?? 0).filter((fields) => fields > 0);
+    return fits.length === 0 ? [] : { name, count: fits.length, fields: Math.max(...fits) };
+  });
+  const [best] = fitting.sort((a, b) => b.count - a.count || b.fields - a.fields);
   // A new one, which remembers none of these lines.
   return best && knownFormat(best.name, options);
 }

@@ -31,8 +31,9 @@ export class WindowSums {
     else {
       if (this.#end === this.#instants.length) this.#makeRoom();
       this.#newest.set(client, this.#removed + this.#end);
-      this.#instants.set([nowMs, client, units], this.#end);
-      this.#end += 3;
+      this.#instants[this.#end++] = nowMs;
+      this.#instants[this.#end++] = client;
+      this.#instants[this.#end++] = units;
     }
     this.#sums.add(client, units);
     return this.#sums.get(client);

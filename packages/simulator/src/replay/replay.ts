@@ -134,6 +134,7 @@ export function headersOf({ rules }: RuleSet): string[] {
   return [...counted, ...rules.flatMap(({ match }) => Object.keys(match?.header ?? {}))].map((name) => name.toLowerCase());
 }
 
+/** The app's functions. An empty key is none, and what is no whole number is no cost. */
 function appOptions(
   set: RuleSet,
   fields: AppFields,
@@ -144,26 +145,15 @@ function appOptions(
   plan: (request: LogRequest) => string | undefined;
 } {
   const { keys, costs } = appNames(set);
-  const keyOf = (name: string): KeyFunction<LogRequest> => {
-    const field = fields.keys?.[name];
-    if (field === undefined) return () => undefined;
-    return (request) => {
-      const value = readers.read(request, field);
-      return value === undefined || value === "" ? undefined : value;
-    };
+  const read = (request: LogRequest, field: string | undefined): string | undefined =>
+    field === undefined ? undefined : readers.read(request, field);
+  const costOf = (request: LogRequest, name: string): number => {
+    const cost = Number(read(request, fields.costs?.[name]) ?? 1);
+    return Number.isInteger(cost) && cost >= 0 ? cost : 1;
   };
-  const costOf = (name: string): CostFunction<LogRequest> => {
-    const field = fields.costs?.[name];
-    if (field === undefined) return () => 1;
-    return (request) => {
-      const cost = Number(readers.read(request, field) ?? 1);
-      return Number.isInteger(cost) && cost >= 0 ? cost : 1;
-    };
-  };
-  const { plan } = fields;
   return {
-    keys: Object.fromEntries(keys.map((name) => [name, keyOf(name)])),
-    costs: Object.fromEntries(costs.map((name) => [name, costOf(name)])),
-    plan: (request) => (plan === undefined ? undefined : readers.read(request, plan)),
+    keys: Object.fromEntries(keys.map((name) => [name, (request) => read(request, fields.keys?.[name]) || undefined])),
+    costs: Object.fromEntries(costs.map((name) => [name, (request) => costOf(request, name)])),
+    plan: (request) => read(request, fields.plan),
   };
 }

@@ -334,13 +334,12 @@ async function secondReading(
     const rejecting = rules.filter(couldReject).length;
     for (const [i, { rule, limits, withoutLimit }] of tried.entries()) {
       const others = rejecting - (couldReject(rule, i) ? 1 : 0);
-      const decided = (decider: Lane | World): LaneDecision | undefined =>
-        decider instanceof Lane ? decider.decide(counted, nowMs) : decider.decide(request);
-      const unlimited = withoutLimit && decided(withoutLimit.decider);
+      const unlimited = withoutLimit?.decider.decide(counted, nowMs, request);
       if (unlimited !== undefined) withoutLimit?.needs.see(unlimited.key, unlimited, nowMs);
       for (const limit of limits) {
         const { decider, policy } = limit;
-        if (decider instanceof Lane || others > 0 || (needed[i] as number) > policy.quota) limit.add(decided(decider), interval);
+        if (decider instanceof Lane || others > 0 || (needed[i] as number) > policy.quota)
+          limit.add(decider.decide(counted, nowMs, request), interval);
       }
     }
   });

@@ -3,7 +3,7 @@ import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { Replay } from "../replay/replay.js";
 import type { ReplayOptions } from "../replay/replay-logs.js";
-import type { LaneDecision } from "./lanes.js";
+import type { CountedRequest, LaneDecision } from "./lanes.js";
 
 /** The rules with one of them changed, replayed by a middleware of their own. The requests come from the caller. */
 export class World {
@@ -20,7 +20,7 @@ export class World {
   }
 
   /** Returns what the changed rule decides; undefined if the request does not count for it. */
-  decide(request: LogRequest): LaneDecision | undefined {
+  decide(_counted: readonly CountedRequest[], _nowMs: number, request: LogRequest): LaneDecision | undefined {
     this.#decision = undefined;
     this.#replay.decide(request);
     return this.#decision;
