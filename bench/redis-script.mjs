@@ -1,4 +1,4 @@
-import * as core from "@floodgate/core";
+import { concurrency, consumeAll, createLimiter, slidingWindowCounter } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
@@ -14,9 +14,8 @@ local value = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return { tonumber(time[1]), 1, 2 }`;
 
-const { concurrency, consumeAll, createLimiter, slidingWindowCounter } = core;
 const [limit, window] = [1_000_000, "1h"];
-const policies = policiesOf(core, { limit, window });
+const policies = policiesOf({ limit, window });
 
 /** Keys of a subject, and calls of one round. */
 const [keys, calls] = [50, 200];

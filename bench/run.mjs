@@ -7,7 +7,6 @@ import { decision } from "./decision.mjs";
 import { gateway } from "./gateway.mjs";
 import { frameworks, http } from "./http.mjs";
 import { flood, full, memory } from "./keys.mjs";
-import { pack } from "./lib/packed.mjs";
 import { environment, progress } from "./lib/report.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
@@ -96,9 +95,6 @@ Options:
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
-/** These run on the packages as users install them. */
-const inProcess = ["store", "memory", "flood"];
-
 const text = { type: "string" };
 
 function options() {
@@ -143,7 +139,6 @@ if (given.help) {
 } else {
   console.log(`${environment()}\n`);
   try {
-    if (given.chosen.some((part) => inProcess.includes(part))) pack();
     for (const part of given.chosen) {
       const [, run] = parts[part];
       const text = await run(given);

@@ -30,7 +30,7 @@ export async function store({ rounds, processes, only }) {
   }
   const noise = Math.max(...Object.values(results).flatMap((ns) => Object.values(ns).map(spread)));
   return table(
-    `One decision in process, with the packed packages: ns of CPU time, and x = ratio to the ${floor} in the same round (medians of ${rounds} rounds in each of ${processes} processes; the noisiest subject ±${(100 * noise).toFixed(0)} %)`,
+    `One decision in process: ns of CPU time, and x = ratio to the ${floor} in the same round (medians of ${rounds} rounds in each of ${processes} processes; the noisiest subject ±${(100 * noise).toFixed(0)} %)`,
     ["subject", "hot ns", "x", "denied ns", "x", "100k keys ns", "x", "garbage B"],
     rows,
   );

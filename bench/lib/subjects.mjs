@@ -1,11 +1,8 @@
+import { concurrency, consumeAll, createLimiter, slidingWindowCounter, tokenBucket } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
 import { MemoryStore } from "express-rate-limit";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import { load } from "./packed.mjs";
 import { policiesOf } from "./policies.mjs";
-
-const core = load("@floodgate/core");
-const { concurrency, consumeAll, createLimiter, slidingWindowCounter, tokenBucket } = core;
-const { memoryStore } = load("@floodgate/store-memory");
 
 const window = "1h";
 const windowMs = 3_600_000;
@@ -41,7 +38,7 @@ const ours =
   (name) =>
   ({ limit, maxKeys = 100_000 }) => {
     const store = memoryStore({ maxKeys });
-    const limiter = createLimiter({ name: "api", policy: policiesOf(core, { limit, window })[name], store });
+    const limiter = createLimiter({ name: "api", policy: policiesOf({ limit, window })[name], store });
     const decide = (key) => limiter.consume(key);
     return Object.assign(decide, { size: () => store.size });
   };
@@ -93,7 +90,7 @@ export const subjects = {
   "bare Map": { make: bareMap((allowed) => allowed) },
   "bare Map, an object for each answer": { make: bareMap(asObject) },
   "clock alone": { make: () => () => Date.now() > 0 },
-  ...Object.fromEntries(Object.keys(policiesOf(core, { limit: 1, window })).map((name) => [name, { make: ours(name) }])),
+  ...Object.fromEntries(Object.keys(policiesOf({ limit: 1, window })).map((name) => [name, { make: ours(name) }])),
   "three limits": { make: threeLimits },
   "tokenBucket, refunded": { make: ({ limit }) => givenBack(tokenBucket({ capacity: limit, refill: limit, every: window }), limit) },
   "concurrency, taken and given back": {

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
-import * as core from "@floodgate/core";
+import { consumeAll, createLimiter, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { Ratelimit } from "@upstash/ratelimit";
 import { RedisStore } from "rate-limit-redis";
 import { RateLimiterRedis } from "rate-limiter-flexible";
 import { policiesOf } from "../lib/policies.mjs";
 
-const { consumeAll, createLimiter, slidingWindowCounter, slidingWindowLog } = core;
 const window = "1h";
 const neverReached = 1e9;
 
@@ -103,7 +102,7 @@ function overIoredis(redis) {
 const limit = neverReached;
 /** Buckets and queues that refill so slowly that they never become full again. */
 const policies = {
-  ...policiesOf(core, { limit, window, capacity: 1e6, refill: 100_000, every: "1d" }),
+  ...policiesOf({ limit, window, capacity: 1e6, refill: 100_000, every: "1d" }),
   // A log of all that an hour of this brings would be no log of a rate limit.
   slidingWindowLog: slidingWindowLog({ limit, window: "1s" }),
 };

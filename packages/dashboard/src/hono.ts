@@ -2,10 +2,10 @@ import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { nodeHeader, socketAddress } from "@floodgate/core/adapter";
 import { type Context, type Env, Hono } from "hono";
-import { isClosing } from "./adapters/node.js";
+import { isClosing, readBody } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
-import type { Body, Reply, View } from "./routes/view.js";
+import type { Reply, View } from "./routes/view.js";
 
 export type { DashboardOptions } from "./options.js";
 
@@ -62,7 +62,9 @@ function honoView(c: Context): View {
     remoteAddress: socketAddress(c.req.raw, c.env),
     header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
     headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
-    body: (most) => readBody(c, most),
+    // A middleware has read it, and Hono has kept it.
+    body: async (most) =>
+      c.req.raw.bodyUsed ? { text: await c.req.text() } : readBody((c.req.raw.body ?? []) as AsyncIterable<Uint8Array>, most),
   };
 }
 
@@ -77,19 +79,6 @@ function pathBelow(c: Context): string {
   const mounted = pattern.split("/").length - 2;
   const rest = c.req.path.split("/").slice(1 + mounted);
   return rest.length === 0 ? "" : `/${rest.join("/")}`;
-}
-
-async function readBody(c: Context, most: number): Promise<Body | undefined> {
-  // A middleware has read it, and Hono has kept it.
-  if (c.req.raw.bodyUsed) return { text: await c.req.text() };
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > most) return undefined;
-    chunks.push(chunk);
-  }
-  return { text: new TextDecoder().decode(Buffer.concat(chunks)) };
 }
 
 function replyOf(c: Context, { status, headers, body }: Reply): Response {

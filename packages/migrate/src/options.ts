@@ -9,32 +9,24 @@ export class Option {
   readonly property: Property;
   /** The value as an expression. A method is its own value. */
   readonly value: Node;
+  /** The value of a constant; undefined for any other expression. */
+  readonly constant: ReturnType<typeof constantOf>;
+  /** The code of the value. */
+  readonly code: string;
+  /** Whether the value is a text of the environment, which is a number for other libraries. */
+  readonly isTextOfEnvironment: boolean;
+  /** The function that the value is, if the file shows it. */
+  readonly function: FunctionNode | undefined;
   readonly #source: Source;
 
   constructor(source: Source, property: Property) {
     this.#source = source;
     this.property = property;
     this.value = valueIn(property);
-  }
-
-  /** The value of a constant; undefined for any other expression. */
-  get constant(): ReturnType<typeof constantOf> {
-    return constantOf(this.value);
-  }
-
-  /** The code of the value. */
-  get code(): string {
-    return this.#source.text(this.value);
-  }
-
-  /** Whether the value is a text of the environment, which is a number for other libraries. */
-  get isTextOfEnvironment(): boolean {
-    return this.#source.isTextOfEnvironment(this.value);
-  }
-
-  /** The function that the value is, if the file shows it. */
-  get function(): FunctionNode | undefined {
-    return this.#source.functionOf(this.value);
+    this.constant = constantOf(this.value);
+    this.code = source.text(this.value);
+    this.isTextOfEnvironment = source.isTextOfEnvironment(this.value);
+    this.function = source.functionOf(this.value);
   }
 
   /** Writes another option in place of this one. */

@@ -22,8 +22,8 @@ it("requests that are out of order by less than the buffer are sorted, and those
   const random = randomNumbers(3);
   const requests = Array.from({ length: 2000 }, (_, i) => requestAt(Math.floor(i / 3) + Math.floor(random() * 15), `/${i}`));
   const expected = [...requests].sort((a, b) => a.timeMs - b.timeMs);
-  expect(sorted(requests, 60)).toEqual(expected);
-  expect(sorted(requests, 2000)).toEqual(expected);
+  expect(sorted(requests, 60)).toMatchObject(expected);
+  expect(sorted(requests, 2000)).toMatchObject(expected);
 });
 
 it("a buffer of one request sorts neighbours, and loses none", () => {

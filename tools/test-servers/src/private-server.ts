@@ -60,6 +60,11 @@ export class PrivateServer implements ServerPlace {
     kind.prepare?.(this);
   }
 
+  /** Its address, if it speaks HTTP. */
+  get url(): string {
+    return `http://${this.host}:${this.port}`;
+  }
+
   /** The process id; a restart changes it. */
   get pid(): number | undefined {
     return this.#child?.pid;

@@ -30,7 +30,7 @@ export class PrometheusServer extends PrivateServer {
    * @throws Error with Prometheus's own reason.
    */
   async api(path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
-    const url = new URL(`http://${loopback}:${this.port}/api/v1/${path}`);
+    const url = new URL(`/api/v1/${path}`, this.url);
     for (const [name, value] of Object.entries(parameters)) url.searchParams.append(name, String(value));
     const answer = (await (await fetch(url)).json()) as { status: string; data?: unknown; error?: string };
     if (answer.status !== "success") throw new Error(`Prometheus said: ${answer.error} (${parameters["query"] ?? path})`);
@@ -63,7 +63,7 @@ export function startPrometheus({ targets, rules = [] }: PrometheusOptions): Pro
     async ready(server) {
       // Make sure that this process is the one that listens on the port.
       const flags = (await (server as PrometheusServer).api("status/flags")) as Record<string, string>;
-      return flags["storage.tsdb.path"] === `${server.dir}/data` && (await fetch(`http://${loopback}:${server.port}/-/ready`)).ok;
+      return flags["storage.tsdb.path"] === `${server.dir}/data` && (await fetch(`${server.url}/-/ready`)).ok;
     },
   };
   return started((port) => new PrometheusServer(kind, port));

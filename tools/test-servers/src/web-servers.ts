@@ -14,11 +14,7 @@ export interface WebServerOptions {
 }
 
 /** A private server of HTTP. */
-export class WebServer extends PrivateServer {
-  get url(): string {
-    return `http://${this.host}:${this.port}`;
-  }
-}
+export type WebServer = PrivateServer;
 
 /** @param configFile the name of the file that has the config of the options. */
 function startWebServer(configFile: string, { config, files }: WebServerOptions, kind: ServerKind): Promise<WebServer> {
@@ -26,7 +22,7 @@ function startWebServer(configFile: string, { config, files }: WebServerOptions,
     ...kind,
     files: (place) => ({ ...files, ...kind.files?.(place), [configFile]: `${config(place)}\n` }),
   };
-  return started((port) => new WebServer(all, port));
+  return started((port) => new PrivateServer(all, port));
 }
 
 /**

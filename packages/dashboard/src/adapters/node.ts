@@ -23,7 +23,8 @@ export function nodeView(request: IncomingMessage, url: string, parsed: unknown)
     header: (name) => nodeHeader(request, name),
     headerNames: () => Object.keys(request.headers),
     // Some parsers set an empty body for types that they leave alone.
-    body: async (most) => (request.readableEnded ? parsedBody(parsed) : readBody(request, most)),
+    // The rest of one that is too long is read and dropped, so that the client sees the answer.
+    body: async (most) => (request.readableEnded ? parsedBody(parsed) : readBody(request.iterator({ destroyOnReturn: false }), most)),
   };
 }
 
@@ -31,20 +32,16 @@ function parsedBody(parsed: unknown): Body {
   return typeof parsed === "string" || parsed instanceof Uint8Array ? { text: String(parsed) } : { parsed };
 }
 
-function readBody(request: IncomingMessage, most: number): Promise<Body | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    request.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      // The rest is read and dropped, so that the client sees the answer.
-      if (size > most) resolve(undefined);
-      else chunks.push(chunk);
-    });
-    request.on("end", () => resolve({ text: Buffer.concat(chunks).toString("utf8") }));
-    request.on("error", reject);
-    request.on("close", () => reject(new Error("The client has disconnected.")));
-  });
+/** The text of a body; undefined if it is longer than `most` bytes. */
+export async function readBody(chunks: AsyncIterable<Uint8Array>, most: number): Promise<Body | undefined> {
+  const read: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > most) return undefined;
+    read.push(chunk);
+  }
+  return { text: new TextDecoder().decode(Buffer.concat(read)) };
 }
 
 /** Whether the server of a connection takes no new ones. HTTP/2 has the server on the session's socket only. */

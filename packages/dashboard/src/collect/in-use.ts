@@ -75,7 +75,7 @@ export class InUse {
   }
 
   stores(nowMs: number): StoreReport[] {
-    const nth = new Numbering();
+    const named = numbering();
     const rulesOf = new Map<object, Set<string>>();
     for (const { name, limiter } of listed(this.limits)) {
       getOrMake(rulesOf, scopeOf(limiter.store), () => new Set()).add(name);
@@ -87,7 +87,7 @@ export class InUse {
       const kind = kindOf(store);
       const base = store.dataId === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.dataId}`;
       return {
-        id: nth.named(base),
+        id: named(base),
         kind,
         rules,
         ...(breaker !== undefined && { breaker }),
@@ -113,20 +113,19 @@ export class InUse {
   }
 
   #sourceIds(): Map<RuleSource, string> {
-    const nth = new Numbering();
-    return new Map(this.#inventory.sources.map((source) => [source, nth.named(source.name ?? "rules")]));
+    const named = numbering();
+    return new Map(this.#inventory.sources.map((source) => [source, named(source.name ?? "rules")]));
   }
 }
 
 /** Tells things of one name apart: the second `rules` is `rules#2`. */
-class Numbering {
-  readonly #times = new Map<string, number>();
-
-  named(name: string): string {
-    const times = (this.#times.get(name) ?? 0) + 1;
-    this.#times.set(name, times);
+function numbering(): (name: string) => string {
+  const known = new Map<string, number>();
+  return (name) => {
+    const times = (known.get(name) ?? 0) + 1;
+    known.set(name, times);
     return times === 1 ? name : `${name}#${times}`;
-  }
+  };
 }
 
 /** The first limits, each once: a rule that several middlewares share on one store is one. */

@@ -17,10 +17,8 @@ export interface Kept {
 export class ReorderBuffer {
   readonly #size: number;
   readonly #keeps: Kept;
-  readonly #held: HeldRequest[] = [];
-  readonly #lengths: number[] = [];
-  readonly #freeRows: number[] = [];
-  /** An item is a row of `#held` and, before it, a number that tells the order of coming. */
+  /** By their numbers in the order of coming. */
+  readonly #held = new Map<number, HeldRequest>();
   readonly #byTime = new MinHeap();
   #count = 0;
   #characters = 0;
@@ -36,17 +34,14 @@ export class ReorderBuffer {
    * @param length the characters of its line.
    */
   add(request: LogRequest, address: string | undefined, length: number): void {
-    const row = this.#freeRows.pop() ?? this.#byTime.size;
-    this.#held[row] = new HeldRequest(request, address, this.#keeps);
-    this.#lengths[row] = length;
-    this.#byTime.push(this.#count++ * (this.#size + 1) + row, request.timeMs);
+    this.#held.set(this.#count, new HeldRequest(request, address, this.#keeps, length));
+    this.#byTime.push(this.#count++, request.timeMs);
     this.#characters += length;
   }
 
   /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
   get isFull(): boolean {
-    const held = this.#byTime.size;
-    return held > this.#size || (this.#characters > maxCharacters && held > 1);
+    return this.#held.size > this.#size || (this.#characters > maxCharacters && this.#held.size > 1);
   }
 
   takeAll(): LogRequest[] {
@@ -56,11 +51,12 @@ export class ReorderBuffer {
   }
 
   take(): LogRequest | undefined {
-    if (this.#byTime.size === 0) return undefined;
-    const row = this.#byTime.pop() % (this.#size + 1);
-    this.#freeRows.push(row);
-    this.#characters -= this.#lengths[row] as number;
-    return this.#held[row];
+    if (this.#held.size === 0) return undefined;
+    const number = this.#byTime.pop();
+    const request = this.#held.get(number) as HeldRequest;
+    this.#held.delete(number);
+    this.#characters -= request.length;
+    return request;
   }
 }
 
@@ -72,13 +68,16 @@ class HeldRequest implements LogRequest {
   readonly target: string;
   readonly line: unknown;
   readonly format: LogFormat;
+  /** The characters of its line. */
+  readonly length: number;
 
-  constructor({ timeMs, method, target, line, format }: LogRequest, address: string | undefined, keeps: Kept) {
+  constructor({ timeMs, method, target, line, format }: LogRequest, address: string | undefined, keeps: Kept, length: number) {
     this.timeMs = timeMs;
     this.address = address;
     this.method = method;
     this.target = keeps.targets ? target : "/";
     this.line = keeps.lines ? line : undefined;
     this.format = format;
+    this.length = length;
   }
 }
