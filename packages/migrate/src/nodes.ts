@@ -1,4 +1,4 @@
-import type { Expression, Node } from "@babel/types";
+import { type Expression, getBindingIdentifiers, type Node } from "@babel/types";
 
 /** An entry by a name from the file. Undefined for names that every object has, such as `constructor`. */
 export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
@@ -133,22 +133,9 @@ export function argument(call: CallNode, index: number): Expression | undefined 
   return given === undefined || given.type === "SpreadElement" || given.type === "ArgumentPlaceholder" ? undefined : given;
 }
 
-/** The names that a pattern declares: `a` and `b` of `{ a, x: [b] }`. */
+/** The names that a pattern or a declaration declares: `a` and `b` of `{ a, x: [b] }`. */
 export function names(pattern: Node): string[] {
-  switch (pattern.type) {
-    case "Identifier":
-      return [pattern.name];
-    case "ObjectPattern":
-      return pattern.properties.flatMap((property) => names(property.type === "RestElement" ? property : property.value));
-    case "ArrayPattern":
-      return pattern.elements.flatMap((element) => (element === null ? [] : names(element)));
-    case "AssignmentPattern":
-      return names(pattern.left);
-    case "RestElement":
-      return names(pattern.argument);
-    default:
-      return [];
-  }
+  return Object.keys(getBindingIdentifiers(pattern));
 }
 
 const comparisons = ["==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "instanceof"];

@@ -72,7 +72,7 @@ export class Source {
         if (id.type === "Identifier" && !id.typeAnnotation && init) this.#values.set(id.name, bare(init));
       }
     }
-    for (const name of patternsOf(node).flatMap(names)) addTo(this.#declarations, name, node);
+    if (declares.test(node.type)) for (const name of names(node)) addTo(this.#declarations, name, node);
     if (node.type !== "VariableDeclarator" || !node.init) return;
     const { id, init } = node;
     if (id.type === "ObjectPattern" && this.#isEnvironment(init)) for (const name of names(id)) this.#environmentTexts.add(name);
@@ -308,16 +308,8 @@ function addTo(map: Map<string, Node[]>, name: string, node: Node): void {
   else known.push(node);
 }
 
-/** The names that a node declares, as patterns. */
-function patternsOf(node: Node): Node[] {
-  if (node.type === "VariableDeclarator") return [node.id];
-  if ("params" in node && Array.isArray(node.params)) {
-    return [...(node.params as Node[]), ...("id" in node && node.id ? [node.id as Node] : [])];
-  }
-  if (node.type === "ClassDeclaration") return node.id ? [node.id] : [];
-  const isImport = node.type === "ImportSpecifier" || node.type === "ImportDefaultSpecifier" || node.type === "ImportNamespaceSpecifier";
-  return isImport ? [node.local] : [];
-}
+/** The nodes that declare names. */
+const declares = /^(VariableDeclarator|\w*Function(Declaration|Expression)|\w+Method|ClassDeclaration|Import\w*Specifier)$/;
 
 /** Whether a node is another one, or a part of it. */
 export function isInside(node: Node, outer: Node): boolean {

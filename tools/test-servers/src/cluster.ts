@@ -22,14 +22,12 @@ export class RedisCluster {
 
   /** The node that serves (or last served) a slot, as a running node sees it. */
   async masterOf(slot: number): Promise<RedisServer> {
-    return this.#nodeAt(masterIn(await this.#view(), slot).port);
+    return (await this.#nodesOf(slot))[0];
   }
 
   /** The replicas of the node that serves a slot. */
   async replicasOf(slot: number): Promise<RedisServer[]> {
-    const view = await this.#view();
-    const { id } = masterIn(view, slot);
-    return view.filter(({ masterId }) => masterId === id).map(({ port }) => this.#nodeAt(port));
+    return (await this.#nodesOf(slot)).slice(1);
   }
 
   /** Promotes a replica of a slot's master, and resolves with it when all nodes know. Both must be running. */
@@ -63,22 +61,24 @@ export class RedisCluster {
     const { cluster_state: state } = fieldsOf(await node.command("CLUSTER", "INFO"));
     const { role, master_link_status: link } = await node.info("replication");
     if (state !== "ok" || (role === "slave" && link !== "up")) return undefined;
-    const seen = (await viewOf(node)).filter(({ port }) => this.#nodeAt(port)?.running);
-    const served = seen.flatMap(({ slots }) => slots).reduce((sum, [first, last]) => sum + last - first + 1, 0);
-    const whole = served === slotCount && seen.length === this.#running().length && seen.every(({ sound }) => sound);
-    return whole ? JSON.stringify(seen.map(({ port, masterId, slots }) => [port, masterId, slots]).sort()) : undefined;
+    const ranges = await rangesOf(node);
+    const served = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    const seen = new Set(ranges.flatMap(({ ports }) => ports));
+    const running = this.#running();
+    const isWhole = served === slotCount && seen.size === running.length && running.every(({ port }) => seen.has(port));
+    return isWhole ? JSON.stringify(ranges) : undefined;
   }
 
-  #view(): Promise<NodeView[]> {
-    return viewOf(this.#running()[0] as RedisServer);
+  /** The master of a slot, then its replicas. @throws Error if nobody serves the slot. */
+  async #nodesOf(slot: number): Promise<[RedisServer, ...RedisServer[]]> {
+    const ranges = await rangesOf(this.#running()[0] as RedisServer);
+    const range = ranges.find(({ first, last }) => first <= slot && slot <= last);
+    if (range === undefined) throw new Error(`Nobody serves slot ${slot}.`);
+    return range.ports.map((port) => this.nodes.find((node) => node.port === port)) as [RedisServer, ...RedisServer[]];
   }
 
   #running(): RedisServer[] {
     return this.nodes.filter((node) => node.running);
-  }
-
-  #nodeAt(port: number): RedisServer {
-    return this.nodes.find((node) => node.port === port) as RedisServer;
   }
 }
 
@@ -114,54 +114,30 @@ async function join(nodes: readonly RedisServer[], masters: number): Promise<voi
   }
   const replicas = nodes.slice(masters).map(async (node, i) => {
     const masterId = ids[i % masters] as string;
-    await until(`the node on port ${node.port} knows its master`, async () => (await viewOf(node)).some(({ id }) => id === masterId));
+    await until(`the node on port ${node.port} knows its master`, async () => {
+      return String(await node.command("CLUSTER", "NODES")).includes(masterId);
+    });
     await node.command("CLUSTER", "REPLICATE", masterId);
   });
   await Promise.all(replicas);
 }
 
-/** A node, as seen by another node. */
-interface NodeView {
-  readonly id: string;
-  readonly port: number;
-  /** The id of a replica's master; `-` for a master. */
-  readonly masterId: string;
-  /** Whether the node is neither failed, nor suspected, nor in handshake. */
-  readonly sound: boolean;
-  /** The first and last slot of each range that the node serves. */
-  readonly slots: readonly (readonly [first: number, last: number])[];
+/** Slots that one node serves. */
+interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+  /** Of the master, then of its replicas that have not failed. */
+  readonly ports: readonly number[];
 }
 
-/** The Cluster as one of its nodes currently sees it (CLUSTER NODES). */
-async function viewOf(node: RedisServer): Promise<NodeView[]> {
-  const answer = String(await node.command("CLUSTER", "NODES"));
-  return answer.trim().split("\n").map(nodeView);
+/** The Cluster as one of its nodes currently sees it, by slot. */
+async function rangesOf(node: RedisServer): Promise<SlotRange[]> {
+  const ranges = (await node.command("CLUSTER", "SLOTS")) as [first: number, last: number, master: Place, ...replicas: Place[]][];
+  return ranges
+    .map(([first, last, master, ...replicas]) => ({ first, last, ports: [portOf(master), ...replicas.map(portOf).sort()] }))
+    .sort((a, b) => a.first - b.first);
 }
 
-/** A line reads: id address flags master ping pong epoch link slots... */
-function nodeView(line: string): NodeView {
-  const [id = "", address = "", flags = "", masterId = "", , , , , ...ranges] = line.split(" ");
-  return {
-    id,
-    port: Number(/:(\d+)@/.exec(address)?.[1]),
-    masterId,
-    sound: !/fail|handshake|noaddr/.test(flags),
-    // Slots in migration are in brackets.
-    slots: ranges.filter((range) => !range.startsWith("[")).map(slotRange),
-  };
-}
+type Place = [host: string, port: number];
 
-function slotRange(range: string): [number, number] {
-  const [first = "", last = first] = range.split("-");
-  return [Number(first), Number(last)];
-}
-
-/**
- * The node that serves a slot.
- * @throws Error if no node does.
- */
-function masterIn(view: readonly NodeView[], slot: number): NodeView {
-  const master = view.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
-  if (master === undefined) throw new Error(`Nobody serves slot ${slot}.`);
-  return master;
-}
+const portOf = ([, port]: Place): number => port;

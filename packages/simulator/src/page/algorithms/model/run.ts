@@ -1,6 +1,7 @@
 import type { Policy, StateView } from "@floodgate/core";
 import type { Decision } from "@floodgate/core/store";
 import { KeyState } from "../../../measure/key-state.js";
+import { WindowSums } from "../../../measure/window-sums.js";
 
 /** What a policy has done with the requests up to a moment. */
 export interface Counts {
@@ -47,7 +48,7 @@ export class Run {
     const allowed: boolean[] = [];
     const delaysMs: number[] = [];
     const rooms: number[] = [];
-    const passed = passedInWindow(windowMs);
+    const passed = new WindowSums(windowMs);
     const state = new KeyState(policy);
     let counts = this.#counts[0] as Counts;
     for (const [i, timeMs] of times.entries()) {
@@ -98,25 +99,11 @@ export class Run {
 }
 
 /** The counts with one more decision. A request passes when its delay is over; a queue keeps the order. */
-function added(counts: Counts, { allowed, delayMs }: Decision, passed: (atMs: number) => number, timeMs: number): Counts {
+function added(counts: Counts, { allowed, delayMs }: Decision, passed: WindowSums, timeMs: number): Counts {
   if (!allowed) return { ...counts, limited: counts.limited + 1 };
-  const sum = passed(timeMs + delayMs);
+  const sum = passed.add(0, timeMs + delayMs, 1);
   const most = sum > counts.most ? { most: sum, maxAtMs: timeMs + delayMs } : {};
   return { ...counts, allowed: counts.allowed + 1, delayed: counts.delayed + (delayMs > 0 ? 1 : 0), ...most };
-}
-
-/**
- * Counts the requests that passed in a window that slides. It begins after the moment that is its length ago.
- * @returns a function that adds one, not before the last one, and returns how many there are in the window that ends with it.
- */
-function passedInWindow(windowMs: number): (atMs: number) => number {
-  const times: number[] = [];
-  let first = 0;
-  return (atMs) => {
-    times.push(atMs);
-    while ((times[first] as number) <= atMs - windowMs) first++;
-    return times.length - first;
-  };
 }
 
 /** How many of these times, which ascend, are at or before a moment. */
