@@ -5,15 +5,15 @@ import type { AddressInfo } from "node:net";
 import { extname, join, posix } from "node:path";
 import { promisify } from "node:util";
 import { type MarkdownFile, parseMarkdown, repository } from "@floodgate/docs";
-import { chromiumOptions } from "@floodgate/test-servers";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { startBrowser, type TestBrowser } from "@floodgate/test-servers/browser";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 const folder = join(repository, "dist/site");
 const types: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
 
 let server: Server;
-let browser: Browser;
+let browser: TestBrowser;
 let origin: string;
 let complaints: string[] = [];
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  browser = await chromium.launch(chromiumOptions());
+  browser = await startBrowser();
 }, 600_000);
 
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { chromiumOptions } from "./chromium.js";
+import { program } from "./programs.js";
 
 /** One browser for a file of tests, which remembers what its pages complained about. */
 export interface TestBrowser {
@@ -11,8 +11,17 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
+/** Chromium would leave crash reports and caches at home. */
+const noFolder = "/dev/null";
+
+/** Starts Chromium with an empty profile, as root too, and without the internet. */
 export async function startBrowser(): Promise<TestBrowser> {
-  const browser = await chromium.launch(chromiumOptions());
+  const browser = await chromium.launch({
+    executablePath: program("chromium"),
+    chromiumSandbox: false,
+    args: ["--disable-gpu", "--disable-quic"],
+    env: { ...(process.env as Record<string, string>), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder },
+  });
   let complaints: string[] = [];
   const complain = (text: string): void => void complaints.push(text);
   return {

@@ -30,9 +30,6 @@ export {
 export type { ServerPlace } from "./private-server.js";
 export { sparePort } from "./port.js";
 
-// A browser
-export { chromiumOptions } from "./chromium.js";
-
 // Network faults
 export type { ProxyDirection, ProxyMode } from "./direction.js";
 export { startProxy, type TcpProxy } from "./proxy.js";

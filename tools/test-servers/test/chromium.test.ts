@@ -1,19 +1,18 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Browser, chromium as playwright } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumOptions } from "../src/index.js";
+import { startBrowser, type TestBrowser } from "../src/browser.js";
 
 describe("Chromium", () => {
   let app: Server;
-  let browser: Browser;
+  let browser: TestBrowser;
 
   beforeAll(async () => {
     app = createServer((_req, res) => {
       res.setHeader("Content-Type", "text/html");
       res.end("<title>before</title><script>document.title = 'after';</script>");
     }).listen(0, "127.0.0.1");
-    browser = await playwright.launch(chromiumOptions());
+    browser = await startBrowser();
   });
 
   afterAll(async () => {
