@@ -58,14 +58,19 @@ export async function survey(sources: readonly LogSource[], set: RuleSet, option
   return replayedUnderLimits(sources, set, options, first, timeline);
 }
 
+/** A rule, and what the first reading has found out. */
+interface MeasuredRule extends SurveyedRule {
+  readonly number: number;
+  readonly needs: Needs;
+  /** What its clients need, the greatest first. */
+  readonly descending: Float64Array;
+  /** Whether it rejects some requests, and whether it shares requests with another rule that does. */
+  readonly rejects: boolean;
+  readonly shares: boolean;
+}
+
 interface Measured {
-  readonly rules: readonly SurveyedRule[];
-  readonly needs: readonly Needs[];
-  /** By rule, what its clients need, the greatest first. */
-  readonly descending: readonly Float64Array[];
-  /** The rules that share requests with another rule that rejects some; and the rules that reject some. */
-  readonly sharing: ReadonlySet<number>;
-  readonly rejecting: ReadonlySet<number>;
+  readonly rules: readonly MeasuredRule[];
   /** Whether each request is decided by the policies of the rules alone, and counts for all of them that match. */
   readonly isPlain: boolean;
   readonly timeline: Timeline | undefined;
@@ -98,11 +103,14 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   });
   // A request without a key may fail or be rejected as a whole, and count for no rule.
   const mayFail = rules.length > 1 && (isUncertain || replay.failed.size > 0);
-  const rejecting = new Set([...rules.keys()].filter((i) => mayReject(rules[i] as SurveyedRule, needs[i] as Needs, maxClients)));
-  const sharing = new Set([...rules.keys()].filter((i) => mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejecting.has(j))));
-  const isPlain = !mayFail && rules.every(({ hasMore }) => !hasMore) && needs.every(({ isFull }) => !isFull);
-  const descending = needs.map((each) => each.descending());
-  return { rules, needs, descending, sharing, rejecting, isPlain, timeline: counter.timeline };
+  const rejects = needs.map((own, i) => mayReject(rules[i] as SurveyedRule, own, maxClients));
+  const measured = rules.map((rule, i): MeasuredRule => {
+    const own = needs[i] as Needs;
+    const shares = mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejects[j]);
+    return { ...rule, number: i, needs: own, descending: own.descending(), rejects: rejects[i] === true, shares };
+  });
+  const isPlain = !mayFail && measured.every(({ hasMore, needs: { isFull } }) => !hasMore && !isFull);
+  return { rules: measured, isPlain, timeline: counter.timeline };
 }
 
 /** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
@@ -130,43 +138,37 @@ async function replayedUnderLimits(
   measured: Measured,
   timeline: Timeline,
 ): Promise<Survey> {
-  const { rules, needs } = measured;
-  const maxClients = options.maxClients ?? defaultMaxClients;
-  const tried = rules.map((rule, i): Tried => {
-    const own = needs[i] as Needs;
-    const descending = measured.descending[i] as Float64Array;
-    const { greatest } = own;
+  const tried = measured.rules.map((rule): Tried => {
+    const { greatest } = rule.needs;
     const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
-    const unlimited = { rule, needs: own, rankOf: own.ranks(), descending, limits: [], withoutLimit: undefined, burst };
-    if (descending.length === 0 || i >= maxRules) return unlimited;
-    return { ...unlimited, ...limitsOf(i, set, options, measured, timeline) };
+    const unlimited = { rule, rankOf: rule.needs.ranks(), limits: [], withoutLimit: undefined, burst };
+    if (rule.descending.length === 0 || rule.number >= maxRules) return unlimited;
+    return { ...unlimited, ...limitsOf(rule, set, options, measured, timeline) };
   });
   const clients = await secondReading(sources, set, options, tried, timeline);
   return {
     timeline,
-    rules: tried.map(({ rule, descending, limits, withoutLimit, burst }) => ({
-      grid: gridOf(rule.policy, limits, withoutLimit?.needs.descending() ?? descending),
+    rules: tried.map(({ rule, limits, withoutLimit, burst }) => ({
+      grid: gridOf(rule.policy, limits, withoutLimit?.needs.descending() ?? rule.descending),
       burst: burst?.result((key) => clients.shown(key)),
     })),
-    notes: notesOf(tried, maxClients),
+    notes: notesOf(tried, options.maxClients ?? defaultMaxClients),
   };
 }
 
 /** The limits under which a rule is tried; and the rule without its limit, if another rule may reject its requests. */
 function limitsOf(
-  i: number,
+  rule: MeasuredRule,
   set: RuleSet,
   options: SurveyOptions,
-  measured: Measured,
+  { rules, isPlain }: Measured,
   timeline: Timeline,
 ): Pick<Tried, "limits" | "withoutLimit"> {
-  const { rules, sharing, rejecting, isPlain } = measured;
-  const rule = rules[i] as SurveyedRule;
-  const plain = set.rules[i] as PlainRule;
-  const shares = rule.hasMore || sharing.has(i);
+  const { descending } = rule;
+  const plain = set.rules[rule.number] as PlainRule;
+  const shares = rule.hasMore || rule.shares;
   const { grid: count = defaultGrid, maxClients = defaultMaxClients } = options;
   const cost = typeof plain.cost === "number" ? plain.cost : 1;
-  const descending = measured.descending[i] as Float64Array;
   const policies = policiesOf(rule.policy, descending, shares ? Math.min(count, maxSharedLimits) : count, cost);
   const limit = (policy: Policy, decider: Lane | World): TriedLimit =>
     new TriedLimit(policy, decider, timeline.requests.length, maxClients);
@@ -178,8 +180,8 @@ function limitsOf(
       withoutLimit: without(world(withoutLimit(plain, rule.policy))),
     };
   }
-  const beside = shares ? [...rejecting].filter((j) => j !== i).map((j) => laneRule(j, measured, true)) : [];
-  const under = (policy: Policy): LaneRule => laneRule(i, measured, shares, policy);
+  const beside = shares ? rules.filter((other) => other.rejects && other !== rule).map((other) => laneRule(other, true)) : [];
+  const under = (policy: Policy): LaneRule => laneRule(rule, shares, policy);
   const kept = fitting(policies.map(under), rule.policy.quota, beside);
   return {
     limits: kept.map((own) => limit(own.policy, new Lane(own, beside))),
@@ -189,28 +191,25 @@ function limitsOf(
 
 /**
  * A rule as a lane decides it.
- * @param changed its policy. Default: its own.
  * @param shares whether other rules may reject its requests.
  */
-function laneRule(i: number, { rules, descending }: Measured, shares: boolean, changed?: Policy): LaneRule {
-  const { isShadow, policy: own } = rules[i] as SurveyedRule;
-  const policy = changed ?? own;
-  const needs = descending[i] as Float64Array;
+function laneRule(rule: MeasuredRule, shares: boolean, policy = rule.policy): LaneRule {
+  const { number, isShadow, descending: needs } = rule;
   // Refills at intervals begin with the first request that counts. So a client may need more if another rule rejects some of its requests.
   const mayNeedMore = shares && policy.algorithm === "token-bucket" && policy.style === "interval";
-  return { rule: i, isShadow, policy, needs, clients: mayNeedMore ? needs.length : countAbove(needs, policy.quota) };
+  return { rule: number, isShadow, policy, needs, clients: mayNeedMore ? needs.length : countAbove(needs, policy.quota) };
 }
 
 function notesOf(tried: readonly Tried[], maxClients: number): string[] {
-  const isFull = tried.some(({ needs, limits }) => needs.isFull && limits.length > 0);
+  const isFull = tried.some(({ rule, limits }) => rule.needs.isFull && limits.length > 0);
   const full = `Other limits were tried on the first ${number(maxClients)} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
-  const without = tried.filter(({ limits, descending }) => descending.length > 0 && limits.length === 0);
+  const without = tried.filter(({ limits, rule }) => rule.descending.length > 0 && limits.length === 0);
   return [
     ...(isFull ? [full] : []),
-    ...without.map((each) =>
-      tried.indexOf(each) >= maxRules
-        ? `Other limits were tried for the first ${maxRules} rules only, so not for ${each.rule.name}.`
-        : `The states of ${each.rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
+    ...without.map(({ rule: { name, number } }) =>
+      number >= maxRules
+        ? `Other limits were tried for the first ${maxRules} rules only, so not for ${name}.`
+        : `The states of ${name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
     ),
   ];
 }
@@ -283,10 +282,8 @@ class TriedLimit {
 
 /** A rule, and the limits under which it is tried. */
 interface Tried {
-  readonly rule: SurveyedRule;
-  readonly needs: Needs;
-  /** What the clients need, the greatest first, and the place of each client in that order. */
-  readonly descending: Float64Array;
+  readonly rule: MeasuredRule;
+  /** The place of each client among those who need most. */
   readonly rankOf: Uint32Array;
   /** The lowest first. A world decides if it, or a rule beside it, has more than a policy, or if requests may fail; else a lane. */
   readonly limits: readonly TriedLimit[];
@@ -309,22 +306,22 @@ async function secondReading(
 ): Promise<Clients> {
   const first = startMs / stepMs;
   const rules = tried.map(({ rule }) => rule);
-  const numbers = new Map(rules.map(({ name }, i) => [name, i]));
+  const numbers = new Map(rules.map(({ name, number }) => [name, number]));
   /** What the client of the current request needs of each rule. */
   const needed = new Float64Array(rules.length);
   let counted: CountedRequest[] = [];
   const replay = new Replay(withoutLimits(set, rules), options);
   replay.onDecision = (key, { name, cost }) => {
     const number = numbers.get(name) as number;
-    const { rule, needs, rankOf, burst } = tried[number] as Tried;
+    const { rule, rankOf, burst } = tried[number] as Tried;
     if (burst?.key === key) burst.see(replay.nowMs, cost);
-    const client = needs.keys.of(key);
+    const client = rule.needs.keys.of(key);
     // The policies of plans have limits of their own.
-    needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
+    needed[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : rule.needs.needOf(client);
     if (client >= 0) counted.push({ rule: number, key, client: rankOf[client] as number, cost });
   };
   /** Whether a rule could reject the current request as it is. */
-  const couldReject = ({ isShadow, policy }: SurveyedRule, i: number): boolean => !isShadow && (needed[i] as number) > policy.quota;
+  const couldReject = ({ isShadow, policy, number }: MeasuredRule): boolean => !isShadow && (needed[number] as number) > policy.quota;
   await replayLogs(sources, set, options, replay, (request) => {
     needed.fill(0);
     counted = [];
@@ -332,13 +329,13 @@ async function secondReading(
     const { nowMs } = replay;
     const interval = Math.floor(nowMs / stepMs) - first;
     const rejecting = rules.filter(couldReject).length;
-    for (const [i, { rule, limits, withoutLimit }] of tried.entries()) {
-      const others = rejecting - (couldReject(rule, i) ? 1 : 0);
+    for (const { rule, limits, withoutLimit } of tried) {
+      const others = rejecting - (couldReject(rule) ? 1 : 0);
       const unlimited = withoutLimit?.decider.decide(counted, nowMs, request);
       if (unlimited !== undefined) withoutLimit?.needs.see(unlimited.key, unlimited, nowMs);
       for (const limit of limits) {
         const { decider, policy } = limit;
-        if (decider instanceof Lane || others > 0 || (needed[i] as number) > policy.quota)
+        if (decider instanceof Lane || others > 0 || (needed[rule.number] as number) > policy.quota)
           limit.add(decider.decide(counted, nowMs, request), interval);
       }
     }
