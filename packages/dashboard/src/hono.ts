@@ -34,22 +34,16 @@ export function dashboard<E extends Env = any>(options: DashboardOptions<Context
   return Object.assign(app, { close: () => own.close() });
 }
 
-/** What Node's adapter and Bun pass as `c.env`. */
 interface Runtime {
-  /** Bun's server, or the environment of @hono/node-server, if the app passes it under this name. */
+  /** The environment of @hono/node-server, if the app passes it under this name. */
   readonly server?: Runtime;
-  /** @hono/node-server. */
   readonly incoming?: IncomingMessage;
 }
 
-function runtimeOf(c: Context): Runtime {
+function honoView(c: Context): View {
   // `app.request()` may have no environment.
   const env = c.env as Runtime | null | undefined;
-  return env?.server ?? env ?? {};
-}
-
-function honoView(c: Context): View {
-  const { incoming } = runtimeOf(c);
+  const { incoming } = env?.server ?? env ?? {};
   const queryAt = c.req.url.indexOf("?");
   return {
     identity: c,

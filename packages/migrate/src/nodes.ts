@@ -1,4 +1,4 @@
-import { type Expression, getBindingIdentifiers, type Node } from "@babel/types";
+import { type Expression, getBindingIdentifiers, type Node, VISITOR_KEYS } from "@babel/types";
 
 /** An entry by a name from the file. Undefined for names that every object has, such as `constructor`. */
 export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
@@ -17,13 +17,8 @@ export function walk(node: Node, visit: (node: Node, parent: Node | undefined) =
 }
 
 function children(node: Node): Node[] {
-  return Object.entries(node).flatMap(([name, value]) =>
-    name === "loc" || name.endsWith("Comments") ? [] : (Array.isArray(value) ? value : [value]).filter(isNode),
-  );
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+  const parts = node as unknown as Readonly<Record<string, Node | readonly (Node | null)[] | null | undefined>>;
+  return (VISITOR_KEYS[node.type] ?? []).flatMap((key) => parts[key] ?? []).filter((child) => child !== null);
 }
 
 /** An expression without TypeScript's additions: `x as T`, `x satisfies T`, `x!`. */

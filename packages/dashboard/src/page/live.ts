@@ -4,18 +4,13 @@ import { liveAddress } from "./api.js";
 /** `paused`: the tab is hidden, so nothing is asked for. */
 export type Connection = "connecting" | "live" | "lost" | "paused";
 
-export interface LiveListener {
-  onFigures(figures: LiveFigures): void;
-  onConnection(connection: Connection): void;
-}
-
 /** Figures come once a second. A stream that is silent for so long is dead, whatever TCP says. */
 const silenceMs = 6000;
 const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
 /** Follows the stream of figures. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
-export function followFigures({ onFigures, onConnection }: LiveListener): void {
+export function followFigures(onFigures: (figures: LiveFigures) => void, onConnection: (connection: Connection) => void): void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;

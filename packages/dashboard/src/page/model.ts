@@ -36,9 +36,9 @@ export class Model {
   }
 
   start(): void {
-    followFigures({
-      onFigures: (figures) => this.#take(figures),
-      onConnection: (connection) => {
+    followFigures(
+      (figures) => this.#take(figures),
+      (connection) => {
         this.connection = connection;
         // It may be another process, which has counted other requests.
         if (connection === "live") for (const range of this.#longRanges()) void this.#read(range);
@@ -46,7 +46,7 @@ export class Model {
         if (connection === "connecting" || connection === "lost") void this.#readWithoutStream();
         this.#changed();
       },
-    });
+    );
   }
 
   /** Undefined until the first answer. */
