@@ -4,7 +4,7 @@ import { until } from "./until.js";
 
 const slotCount = 16_384;
 
-export interface ClusterOptions extends Omit<RedisOptions, "port" | "replicaOf"> {
+export interface ClusterOptions extends Omit<RedisOptions, "replicaOf"> {
   /** At least 3, which is the default. */
   masters?: number;
   /** Default 1. */

@@ -9,7 +9,7 @@ export { type Monitor, type RedisConfig, type RedisOptions, type RedisServer, ty
 
 // Groups of servers
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
-export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
+export { type RedisSentinel, startSentinel } from "./sentinel.js";
 
 // Prometheus
 export { type PrometheusServer, promtool, startPrometheus } from "./prometheus-server.js";

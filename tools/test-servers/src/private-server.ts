@@ -153,19 +153,19 @@ function removeAll(): void {
 }
 
 /**
- * Starts a server on a spare port, or on a certain one.
+ * Starts a server on a spare port.
  * @throws Error with its log if it does not start.
  */
-export async function started<Server extends PrivateServer>(make: (port: number) => Server, port?: number): Promise<Server> {
+export async function started<Server extends PrivateServer>(make: (port: number) => Server): Promise<Server> {
   for (;;) {
-    const server = make(port ?? (await sparePort()));
+    const server = make(await sparePort());
     try {
       await server.start();
       return server;
     } catch (error) {
       await server.stop();
       // Another process took the free port first: try the next.
-      if (!(error instanceof PortTakenError) || port !== undefined) throw error;
+      if (!(error instanceof PortTakenError)) throw error;
     }
   }
 }

@@ -133,8 +133,6 @@ export function fieldsOf(reply: Reply): Record<string, string> {
 export interface RedisOptions {
   /** The program; default redis-server. */
   binary?: string | undefined;
-  /** Default: a free port. */
-  port?: number;
   /** Directives of the config file, such as `{ maxmemory: "2mb", maxclients: 10 }`. They override the defaults, which disable persistence. */
   config?: RedisConfig;
   /** The server to replicate. The new server is in sync when the promise resolves. */
@@ -158,8 +156,8 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 
 /** Starts a server with exactly these directives. */
 export function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
-  const { binary = program("redis-server"), config = {}, port } = options;
-  return started((port) => new RedisServer(binary, port, config, flags), port);
+  const { binary = program("redis-server"), config = {} } = options;
+  return started((port) => new RedisServer(binary, port, config, flags));
 }
 
 /** Whether a replica is in sync with its master. */

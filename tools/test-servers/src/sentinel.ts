@@ -1,23 +1,15 @@
-import { follows, type RedisOptions, type RedisServer, type Reply, startRedis, startServer } from "./redis-server.js";
+import { follows, type RedisServer, type Reply, startRedis, startServer } from "./redis-server.js";
 import { until } from "./until.js";
-
-export interface SentinelOptions extends Omit<RedisOptions, "port" | "replicaOf"> {
-  /** The master's name; default `mymaster`. */
-  name?: string;
-  /** At least 1, which is the default. */
-  replicas?: number;
-}
 
 /** A master and its replicas, watched by a single sentinel. `startSentinel` makes one. */
 export class RedisSentinel {
   /** The master's name, which clients use. */
-  readonly name: string;
+  readonly name: string = "mymaster";
   readonly sentinel: RedisServer;
   /** All nodes; the first was the original master. */
   readonly nodes: readonly RedisServer[];
 
-  constructor(name: string, sentinel: RedisServer, nodes: readonly RedisServer[]) {
-    this.name = name;
+  constructor(sentinel: RedisServer, nodes: readonly RedisServer[]) {
     this.sentinel = sentinel;
     this.nodes = nodes;
   }
@@ -59,14 +51,15 @@ export class RedisSentinel {
   }
 }
 
-/** Starts a master, its replicas and a sentinel, and resolves when they know each other. */
-export async function startSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
-  const { name = "mymaster", replicas = 1, ...rest } = options;
+/** Starts a master, its replicas (at least 1, which is the default) and a sentinel, and resolves when they know each other. */
+export async function startSentinel({ replicas = 1 }: { replicas?: number } = {}): Promise<RedisSentinel> {
   const [sentinel, master, ...others] = await Promise.all([
-    startServer({ binary: rest.binary }, ["--sentinel"]),
-    startRedis(rest),
-    ...Array.from({ length: replicas }, () => startRedis(rest)),
+    startServer({}, ["--sentinel"]),
+    startRedis(),
+    ...Array.from({ length: replicas }, () => startRedis()),
   ]);
+  const group = new RedisSentinel(sentinel, [master, ...others]);
+  const { name } = group;
   await Promise.all(others.map((replica) => replica.command("REPLICAOF", master.host, master.port)));
   // Faster than the defaults. But reconnecting (one ping period) and a promoted replica's status (each second, valid for five
   // ping periods) must fit into the time after which a server counts as down or its status as stale.
@@ -74,7 +67,6 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Redi
   await sentinel.command("SENTINEL", "MONITOR", name, master.host, master.port, 1);
   await sentinel.command("SENTINEL", "SET", name, "down-after-milliseconds", 1000, "failover-timeout", 3000);
   await sentinel.command("SENTINEL", "SET", name, "parallel-syncs", replicas);
-  const group = new RedisSentinel(name, sentinel, [master, ...others]);
   await group.healthy();
   return group;
 }

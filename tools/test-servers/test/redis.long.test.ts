@@ -67,13 +67,6 @@ describe("a server", async () => {
       expect(await server.command("DBSIZE")).toBe(0);
     });
 
-    it("uses a given port, and reports if it is in use", async () => {
-      const first = await start({ binary });
-      await expect(start({ binary, port: first.port })).rejects.toThrow(`port ${first.port}`);
-      await first.stop();
-      expect((await start({ binary, port: first.port })).port).toBe(first.port);
-    });
-
     it("is silent while it is paused, and answers afterwards", async () => {
       const server = await start({ binary });
       server.pause();
