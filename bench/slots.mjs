@@ -49,9 +49,9 @@ async function longWork(first, second, redis) {
 }
 
 async function afterKill(first, second, redis) {
-  first.ask({ runs: 2, atOnce: 2, ms: 600_000 }).catch(() => undefined);
+  void first.ask({ runs: 2, atOnce: 2, ms: 600_000 });
   while ((await most(redis)) < 2) await pause(10);
-  await first.kill();
+  await first.stop("SIGKILL");
   const since = performance.now();
   const done = second.ask({ runs: 1, atOnce: 1, ms: 1 }).catch(() => undefined);
   await Promise.race([done, pause(1000 * longest)]);

@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { progress } from "./report.mjs";
@@ -23,21 +24,12 @@ export class Child {
     });
   }
 
-  /** Kills it in mid-work. */
-  kill() {
-    return new Promise((resolve) => {
-      this.#process.once("exit", resolve);
-      this.#process.kill("SIGKILL");
-    });
-  }
-
-  stop() {
+  /** Ends it, also in mid-work. What it was asked is never answered then. */
+  async stop(signal = "SIGTERM") {
     this.#waiting = undefined;
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#process.once("exit", resolve);
-      this.#process.kill();
-    });
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    this.#process.kill(signal);
+    await once(this.#process, "exit");
   }
 }
 

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { atMost } from "@floodgate/core/store";
 import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis } from "ioredis";
 import { Failure } from "./failure.js";
@@ -60,7 +61,6 @@ function addressOf(text: string | undefined): RedisAddress {
 }
 
 async function connected(redis: Redis | Cluster, address: RedisAddress, connectMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
   // The library reports in events why it gives up, and that a database does not exist.
   let reported: Error | undefined;
   const listen = (error: Error): void => {
@@ -69,15 +69,10 @@ async function connected(redis: Redis | Cluster, address: RedisAddress, connectM
   };
   redis.on(redis.isCluster ? "node error" : "error", listen);
   redis.on("error", () => undefined);
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${connectMs / 1000} s`)), connectMs);
-  });
   try {
-    await Promise.race([redis.connect(), late]);
+    await atMost(connectMs, redis.connect(), () => new Error(`no answer within ${connectMs / 1000} s`));
   } catch (error) {
     throw unreachable(address, reported ?? (error as Error));
-  } finally {
-    clearTimeout(timer);
   }
   if (reported !== undefined && !redis.isCluster) throw unreachable(address, reported);
 }

@@ -20,13 +20,10 @@ export class JsonFormat implements LogFormat {
   readonly name: string;
   readonly #paths: Readonly<Record<keyof JsonFields, readonly Path[]>>;
 
-  constructor(name: string, { time, address, method, target, request = [], headers = [] }: JsonFields) {
-    const paths = (names: readonly string[]): readonly Path[] => names.map(pathOf);
+  constructor(name: string, fields: JsonFields) {
+    const paths = Object.entries({ request: [], headers: [], ...fields }).map(([field, names]) => [field, names.map(pathOf)]);
     this.name = name;
-    this.#paths = {
-      ...{ time: paths(time), address: paths(address), method: paths(method), target: paths(target) },
-      ...{ request: paths(request), headers: paths(headers) },
-    };
+    this.#paths = Object.fromEntries(paths);
   }
 
   /** The object that a line stands for. */
