@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -155,11 +156,11 @@ Include ${dir}/site.conf
 `;
 }
 
-function connects(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1").on("error", () => resolve(false));
-    socket.on("connect", () => resolve(true)).on("connect", () => socket.destroy());
-  });
+async function connects(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.destroy();
+  return true;
 }
 
 /** The body of a 200 answer on a Unix socket; undefined for another status. */

@@ -21,8 +21,7 @@ export class Numbers {
 
   /** The numbers of the first `count` clients. */
   first(count: number): Float64Array {
-    while (count > this.#values.length) this.#values = doubled(this.#values);
-    return this.#values.slice(0, count);
+    return Float64Array.from({ length: count }, (_, client) => this.get(client));
   }
 }
 

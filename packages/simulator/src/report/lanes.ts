@@ -1,6 +1,10 @@
 import type { Policy } from "@floodgate/core";
+import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { Decision } from "@floodgate/core/store";
+import type { LogRequest } from "../formats/log-format.js";
 import { ClientStates, grows, widthOf } from "../measure/key-state.js";
+import { Replay } from "../replay/replay.js";
+import type { ReplayOptions } from "../replay/replay-logs.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
 const maxCells = 2 ** 25;
@@ -88,6 +92,32 @@ export class Lane {
   #decide({ rule, client, cost }: CountedRequest, nowMs: number, commit: boolean): Omit<LaneDecision, "key" | "cost"> {
     const states = this.#states[rule] as ClientStates;
     return states.policy.quota === 0 ? rejectedByZero : states.decide(client, nowMs, cost, commit);
+  }
+}
+
+/** The rules with one of them changed, replayed by a middleware of their own. The requests come from the caller. */
+export class World {
+  readonly #replay: Replay;
+  /** What the changed rule has made of the current request. */
+  #decision: LaneDecision | undefined;
+
+  constructor(set: RuleSet, rule: PlainRule, changed: PlainRule, options: ReplayOptions) {
+    const rules = set.rules.map((each) => (each === rule ? changed : each));
+    this.#replay = new Replay({ ...set, rules }, options);
+    this.#replay.onDecision = (key, { name, allowed, limit, remaining, cost }: Decision) => {
+      if (name === rule.name) this.#decision = { key, allowed, limit, remaining, cost };
+    };
+  }
+
+  /** Returns what the changed rule decides; undefined if the request does not count for it. */
+  decide(_counted: readonly CountedRequest[], _nowMs: number, request: LogRequest): LaneDecision | undefined {
+    this.#decision = undefined;
+    this.#replay.decide(request);
+    return this.#decision;
+  }
+
+  close(): void {
+    this.#replay.close();
   }
 }
 

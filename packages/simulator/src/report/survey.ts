@@ -11,7 +11,7 @@ import { Needs } from "../suggest/needs.js";
 import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, GridPoint, Timeline } from "./contract.js";
-import { type CountedRequest, fitting, Lane, type LaneDecision, type LaneRule } from "./lanes.js";
+import { type CountedRequest, fitting, Lane, type LaneDecision, type LaneRule, World } from "./lanes.js";
 import {
   limitOption,
   measuringPolicy,
@@ -23,7 +23,6 @@ import {
   withPolicy,
 } from "./policies.js";
 import { TimelineCounter } from "./timeline.js";
-import { World } from "./worlds.js";
 
 export interface SurveyOptions extends ReplayOptions {
   /** About how many limits are tried for each rule. Default 24; 0 tries none. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { survey } from "../../src/index.js";
 import { Replay } from "../../src/replay/replay.js";
-import { World } from "../../src/report/worlds.js";
+import { World } from "../../src/report/lanes.js";
 import { logOf, randomLog, rules } from "../logs.js";
 
 const log = randomLog(11, 400);
