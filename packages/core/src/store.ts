@@ -59,12 +59,13 @@ export { ServerClock } from "./support/clock.js";
 
 // Failures and events
 // Also in `index.ts`. A store that takes it from here is bundled without the rest of that.
-export { FloodgateError, invalidOption, wrongOption } from "./support/errors.js";
+export { FloodgateError, invalidOption, reasonOf, wrongOption } from "./support/errors.js";
 export { failedIn } from "./failure/breaker.js";
 export type { BreakerState } from "./events/events.js";
 export type { FailureOptions } from "./failure/store-guard.js";
 export type { EvictionEvent } from "./events/events.js";
 export { activeListener, listenerOf } from "./events/listeners.js";
+export { warnOnce } from "./support/warn.js";
 
 // Options
 export { checkOptions, flag, functionOrNothing, wholeNumber } from "./support/options.js";

@@ -1,4 +1,4 @@
-import { addWaiter, afterTurn, type Clock, msLeft, workEndsWithRequest } from "@floodgate/core/store";
+import { addWaiter, afterTurn, type Clock, msLeft, reasonOf, warnOnce, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
 import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
@@ -42,6 +42,8 @@ const maxCells = 4_000_000;
 /** How often a process deletes rows that have ended, and how many at once. */
 const sweepEveryMs = 1000;
 const sweptAtOnce = 500;
+/** So many sweeps that fail in a row are told of. */
+const toldSweeps = 5;
 /** The longest pause after a change that was not written. */
 const longestPauseMs = 16;
 
@@ -59,6 +61,8 @@ export class SwapQueue implements StepOwner {
   readonly #busy = new Map<string, Batch>();
   #scheduled = false;
   #sweptMs: number = performance.now();
+  /** Sweeps in a row that failed. */
+  #failedSweeps = 0;
 
   constructor(driver: DatabaseDriver, clock: Clock | undefined) {
     this.#driver = driver;
@@ -333,8 +337,18 @@ export class SwapQueue implements StepOwner {
     const nowMs = performance.now();
     if (this.#driver.sweep === undefined || nowMs - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = nowMs;
-    // Rows that have ended decide nothing, so a failure needs no handling: the next change reports it.
-    this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined));
+    const done = (): void => {
+      this.#failedSweeps = 0;
+    };
+    // Rows that have ended decide nothing, so one failure needs no handling: the next sweep deletes them.
+    const failed = (error: unknown): void => {
+      if (++this.#failedSweeps < toldSweeps) return;
+      warnOnce(
+        "FLOODGATE_SWEEP_FAILED",
+        `The database store cannot delete the rows that have ended, so its table grows. Allow its user DELETE, for example. The last fault: ${reasonOf(error).why}`,
+      );
+    };
+    this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(done, failed));
   }
 }
 
