@@ -126,7 +126,7 @@ interface Decided {
   readonly verdict: object;
 }
 
-/** The model after all decisions, in the first order that explains them; undefined if there is none. */
+/** The model after all decisions, in the first order that explains them. Undefined if no order does. */
 function afterAll(model: Model, nowMs: number, decided: readonly Decided[]): Model | undefined {
   if (decided.length === 0) return model;
   for (const [i, { cost, verdict }] of decided.entries()) {

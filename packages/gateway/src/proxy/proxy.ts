@@ -36,7 +36,7 @@ interface PendingRequest {
 /** A client's connection. */
 class Connection {
   readonly peer: Peer;
-  /** Whether a request was refused, or what follows it is none. What comes after it on this connection is not trusted, and not read. */
+  /** Whether a request was refused, or bytes followed it that are no request. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
   /** The response to the newest request, while one is open. */
   newest: ServerResponse<ClientMessage> | undefined = undefined;

@@ -134,7 +134,7 @@ export function headersOf({ rules }: RuleSet): string[] {
   return [...counted, ...rules.flatMap(({ match }) => Object.keys(match?.header ?? {}))].map((name) => name.toLowerCase());
 }
 
-/** The app's functions. An empty key is none, and what is no whole number is no cost. */
+/** The functions of the app. An empty text is no key, and only whole numbers are costs. */
 function appOptions(
   set: RuleSet,
   fields: AppFields,
