@@ -3,8 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Decision, fixedWindow, gcra, type Policy, type Store, slidingWindowLog } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { expectWarnings } from "../../../test/expected-warnings.js";
+import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.js";
 import { type Change, type DatabaseDriver, type DecideAgain, databaseStore, type Swap, type ValidTime } from "../src/index.js";
 import { MapDriver } from "./map-driver.js";
@@ -322,45 +321,6 @@ describe("the database's clock", () => {
     // Back within the window before: a time before the state's own counts as the state's own.
     nowMs -= 1_800_000;
     expect(await ask()).toMatchObject({ allowed: false });
-  });
-});
-
-describe("rows that have ended", () => {
-  it("are swept by whoever decides, at most once a second, and count for nothing before", async () => {
-    const driver = new MapDriver();
-    let nowMs = Date.now();
-    driver.nowMs = () => nowMs;
-    const store = databaseStore(driver);
-    const limit = limitOf(fixedWindow({ limit: 1, window: "1s" }));
-    for (let i = 0; i < 10; i++) await store.consume(limit, `key-${i}`, 1, patienceMs);
-    nowMs += 120_000;
-    expect(await store.consume(limit, "key-0", 1, patienceMs)).toMatchObject({ allowed: true });
-    expect(driver.rows.size).toBe(10);
-    await sleep(1100);
-    await store.consume(limit, "key-11", 1, patienceMs);
-    await sleep(0);
-    expect(driver.rows.size).toBe(2);
-  });
-});
-
-describe("rows that cannot be deleted", () => {
-  expectWarnings("FLOODGATE_SWEEP_FAILED");
-  afterEach(() => void vi.useRealTimers());
-
-  it("are told of once, after five sweeps in a row that failed", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    const driver = new MapDriver();
-    driver.nowMs = Date.now;
-    let sweeps = 0;
-    const store = databaseStore(Object.assign(driver, { sweep: () => (++sweeps === 4 ? Promise.resolve() : Promise.reject("denied")) }));
-    const told: number[] = [];
-    for (let i = 1; i <= 12; i++) {
-      vi.advanceTimersByTime(1000);
-      await store.consume(yearly(1), "key", 1, patienceMs);
-      await sleep(0);
-      if (told.length < vi.mocked(console.warn).mock.calls.length) told.push(sweeps);
-    }
-    expect([sweeps, told]).toEqual([12, [9]]);
   });
 });
 

@@ -260,7 +260,7 @@ describe("an upstream that fails", () => {
     ["101 to an ordinary request", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["101 without an upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["a status below 100", "HTTP/1.1 099 Less\r\nContent-Length: 0\r\n\r\n"],
-    ["chunks that are none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n"],
+    ["a body that is not chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n"],
     ["another version of HTTP", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"],
     ["1xx without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(101)],
   ])("is answered 502 if it answers %s, also to a WebSocket", async (name, answer) => {
