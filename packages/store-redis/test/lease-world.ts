@@ -111,7 +111,8 @@ export class LeaseWorld {
       case "give-back":
         return this.stores[action.at]?.releaseLeases();
       case "reset": {
-        // Before it: another process may begin the next state right after it, with a fetch that is in flight.
+        // No fetch may arrive between the reading of the time and the reset.
+        await this.#arrive();
         const us = await serverUs();
         const done = await this.limiter(action.at)
           .reset(key)
@@ -175,6 +176,11 @@ export class LeaseWorld {
     this.#spent.push({ limiter, process, decision, atMs, units: decision.cost });
   }
 
+  /** What is in flight arrives before the answers to these questions. */
+  async #arrive(): Promise<void> {
+    for (const [limiter] of this.#limiters) await limiter?.keyState(key).catch(() => undefined);
+  }
+
   async #refund(process: number, which: number, keep: number): Promise<void> {
     const own = this.#spent.filter((spent) => spent.process === process && spent.units === spent.decision.cost);
     const spent = own[which % Math.max(own.length, 1)];
@@ -208,8 +214,7 @@ export class LeaseWorld {
 
   /** Lets all leases end by time alone, and then compares what Redis counts with what was spent. */
   async settleDown(): Promise<void> {
-    // What is in flight arrives before the answers to these.
-    for (const [limiter] of this.#limiters) await limiter?.keyState(key);
+    await this.#arrive();
     this.nowMs += lifeMs;
     // The numbers of a blocked key are those of its block.
     await this.limiter(0).unblock(key);
