@@ -28,7 +28,7 @@ if (!isLong) console.log("All tests: about 4 minutes on two cores. npm run test:
 console.log("First: pnpm installs the packages into node_modules, and everything is built (about a minute).");
 if (missing.length === 0) console.log("The servers and the browser that tests start are all here: nothing else is installed.");
 else if (installs) console.log(`apt-get installs what is missing here: ${missing.join(", ")}.`);
-else console.log(`Some tests fail, because these are missing here: ${missing.join(", ")}. As root or in CI, they are installed.`);
+else console.log(`Some tests fail without these. On Debian: sudo apt-get install ${missing.join(" ")}. Root and CI install them.`);
 console.log();
 
 if (missing.length > 0 && installs) {
