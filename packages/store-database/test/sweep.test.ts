@@ -14,15 +14,18 @@ afterEach(() => void vi.useRealTimers());
 
 describe("rows that have ended", () => {
   it("are swept by whoever decides, at most once a second, and count for nothing before", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
     const driver = new MapDriver();
     let nowMs = Date.now();
     driver.nowMs = () => nowMs;
-    const store = databaseStore(driver);
+    const store = databaseStore(driver, { denyCache: false });
     for (let i = 0; i < 10; i++) await store.consume(limit, `key-${i}`, 1, patienceMs);
+    // Time passes by both clocks, but less than a second by that of sweeps.
     nowMs += 120_000;
+    vi.advanceTimersByTime(1);
     expect(await store.consume(limit, "key-0", 1, patienceMs)).toMatchObject({ allowed: true });
     expect(driver.rows.size).toBe(10);
-    await sleep(1100);
+    vi.advanceTimersByTime(1100);
     await store.consume(limit, "key-11", 1, patienceMs);
     await sleep(0);
     expect(driver.rows.size).toBe(2);
