@@ -48,7 +48,8 @@ async function run(limiter, { requests, inFlight, keys = ["one"], tell }) {
       if (decision.degraded) degraded++;
       if (!decision.allowed) continue;
       allowed++;
-      if (tell) process.send({ allowed });
+      // What is told is on its way before the next request, also if nobody reads it now.
+      if (tell) await new Promise((sent) => process.send({ allowed }, sent));
     }
   };
   await Promise.all(Array.from({ length: inFlight }, askInTurn));
