@@ -23,7 +23,7 @@ describe("a file with problems", () => {
     const at = lines.findIndex((line) => line.startsWith(`${invalid}:5:40: `));
     expect(lines[at]).toContain("Did you mean `limit`?");
     expect(lines.slice(at + 1, at + 4)).toEqual([
-      "  5 |     policy: { algorithm: fixed-window, limt: 1, window: 1h }",
+      "  5 |     policy: { algorithm: fixed-window, limt: 1, window: 365d }",
       "    |                                        ^",
       "",
     ]);

@@ -21,11 +21,11 @@ export const limits = `rules:
   - name: posts
     match: { method: POST, path: /posts }
     key: user
-    policy: { algorithm: fixed-window, limit: 1, window: 1h }
+    policy: { algorithm: fixed-window, limit: 1, window: 365d }
     plans: { pro: { limit: 5 } }
   - name: per-ip
     limit: 2
-    window: 1h
+    window: 365d
     ban: { after: 2, within: 1h, for: 1d }
   - name: login
     match: { method: POST, path: /login, header: { x-app: [web, ios] } }

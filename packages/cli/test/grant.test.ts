@@ -13,7 +13,7 @@ import { tempFolder } from "./files.js";
 const { write } = tempFolder();
 const text = `rules:
   # what users write
-  - { name: posts, key: "header:x-user", policy: { algorithm: fixed-window, limit: 1, window: 1h }, plans: { pro: { limit: 4 } }, grants: [] }
+  - { name: posts, key: "header:x-user", policy: { algorithm: fixed-window, limit: 1, window: 365d }, plans: { pro: { limit: 4 } }, grants: [] }
   - { name: pairs, match: { path: /pairs }, key: [ip, "header:x-user"], limit: 9, window: 1h, ban: { after: 3, within: 1h, for: 1d } }
 `;
 

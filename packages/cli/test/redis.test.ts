@@ -161,8 +161,8 @@ describe("a blocked key", () => {
     const { code, out } = await status("--rule", "posts", "--key", "ann");
     expect(code).toBe(0);
     expect(out).toMatch(/^posts, key ann: blocked under some plans\n/);
-    expect(out).toMatch(/\(others\) +1 per 1h, fixed-window +1 of 1 +0 +in \d.*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d /);
-    expect(out).toMatch(/pro +5 per 1h, fixed-window +1 of 5 +4 +now +in /);
+    expect(out).toMatch(/\(others\) +1 per 365d, fixed-window +1 of 1 +0 +in \d.*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d /);
+    expect(out).toMatch(/pro +5 per 365d, fixed-window +1 of 5 +4 +now +in /);
     const pro = await status("--rule", "posts", "--key", "ann", "--plan", "pro");
     expect(pro.out).toMatch(/^posts, key ann: not blocked\n/);
     expect(pro.out).not.toContain("(others)");
@@ -176,7 +176,7 @@ describe("a blocked key", () => {
 
   it("is reset even if it holds a foreign value", async () => {
     await server.command("SELECT", 1);
-    const foreign = () => server.command("LPUSH", "floodgate:{43}:posts:fw-3600000", "x");
+    const foreign = () => server.command("LPUSH", "floodgate:{43}:posts:fw-31536000000", "x");
     const ask = ["--rule", "posts", "--key", "43"];
     await foreign();
     expect(await status(...ask)).toMatchObject({ code: 1, err: expect.stringContaining("holds a value of another type") });
@@ -191,7 +191,7 @@ describe("a blocked key", () => {
   });
 
   it.each([
-    ["fixed-window of 15m", "fixed-window <limit>/900s", fixedWindow({ limit: 3, window: "15m" })],
+    ["fixed-window of 365d", "fixed-window <limit>/31536000s", fixedWindow({ limit: 3, window: "365d" })],
     [
       "sliding-window-counter of 1m in 6 parts",
       "sliding-window-counter <limit>/60s buckets=6",
@@ -243,7 +243,7 @@ describe("a blocked key", () => {
   it.each<{ key: Key }>([{ key: ["a2", "b"] }, { key: "(a2,b)" }])("is given as it is printed: $key", async ({ key }) => {
     const redis = new Redis(url);
     const store = redisStore(redis, { denyCache: false });
-    const limiter = createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
+    const limiter = createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "365d" }), store, timeoutMs: 10_000 });
     await limiter.consume(key);
     const ask = ["--rule", "posts", "--key", encodeKey(key)];
     expect((await status(...ask)).out).toContain(" 1 of 1 ");
@@ -326,8 +326,8 @@ describe("a blocked key", () => {
 test("status says how many units of a busy key processes have leased", async () => {
   const redis = new Redis(url);
   const store = redisStore(redis, { lease: { lifeMs: 10_000 } });
-  const limiter = createLimiter({ name: "in code", policy: fixedWindow({ limit: 1000, window: "1h" }), store, timeoutMs: 10_000 });
-  const ask = ["--rule", "in code", "--key", "ann", "--policy", "fixed-window 1000/1h"];
+  const limiter = createLimiter({ name: "in code", policy: fixedWindow({ limit: 1000, window: "365d" }), store, timeoutMs: 10_000 });
+  const ask = ["--rule", "in code", "--key", "ann", "--policy", "fixed-window 1000/365d"];
   expect((await command("status", ...ask)).out).not.toContain("leased");
   // A key is hot after ten requests, and the fetch of its lease is sent before the last answer.
   for (let i = 0; i < 12; i++) await limiter.consume("ann");
@@ -344,7 +344,7 @@ test("status reads the active rules, and counts under another prefix", async () 
   await command("push", file);
   const redis = new Redis(url);
   const store = redisStore(redis, { prefix: "mine" });
-  await createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 }).consume(42);
+  await createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "365d" }), store, timeoutMs: 10_000 }).consume(42);
   const used = async (...args: string[]) => {
     const { plans } = JSON.parse((await command("status", "--rule", "posts", "--key", "42", "--plan", "free", "--json", ...args)).out);
     return plans[0].used;

@@ -22,9 +22,9 @@ describe("check --request", () => {
       `${file}: 3 rules, no problems
 
 POST /posts?x=1 is counted by
-  rule    by    key            policy                            cost  mode
-  posts   user  42             5 per 1h, fixed-window            1     enforce
-  per-ip  ip    2001:db8::/56  2 per 1h, sliding-window-counter  1     enforce
+  rule    by    key            policy                              cost  mode
+  posts   user  42             5 per 365d, fixed-window            1     enforce
+  per-ip  ip    2001:db8::/56  2 per 365d, sliding-window-counter  1     enforce
 
 and not by
   rule   why
@@ -47,7 +47,7 @@ and not by
           by: "ip",
           mode: "enforce",
           key: "203.0.113.9",
-          policy: "2 per 1h, sliding-window-counter",
+          policy: "2 per 365d, sliding-window-counter",
           cost: 1,
         },
         {
@@ -87,7 +87,7 @@ test("an unknown plan is noted, and the rules' own policies apply", async () => 
   expect(err).toBe(
     'floodgate: the rules have no plan "por". Did you mean "pro"? Plans: pro. The rule\'s own policy is shown, which applies to all other plans.\n',
   );
-  expect(out).toContain("posts   user  42     1 per 1h");
+  expect(out).toContain("posts   user  42     1 per 365d");
   expect((await ask("POST /posts", "--ip", "::1", "--key", "user=42", "--plan", "pro")).err).toBe("");
 });
 

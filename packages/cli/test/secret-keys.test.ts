@@ -18,8 +18,8 @@ const { write } = tempFolder();
 const file = write(
   "limits.yaml",
   `rules:
-  - { name: partners, key: header:x-api-key, onMissingKey: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1d } }
-  - { name: sessions, key: [ip, secret:session], onMissingKey: skip, limit: 1, window: 1h }
+  - { name: partners, key: header:x-api-key, onMissingKey: ip, limit: 1, window: 365d, ban: { after: 1, within: 1h, for: 1d } }
+  - { name: sessions, key: [ip, secret:session], onMissingKey: skip, limit: 1, window: 365d }
 `,
 );
 

@@ -22,7 +22,7 @@ import { tempFolder } from "./files.js";
 
 /** The dashboard's name for all requests. */
 const wholeRequests = "";
-const fixed = (limit: number): string => `policy: { algorithm: fixed-window, limit: ${limit}, window: 1h }`;
+const fixed = (limit: number): string => `policy: { algorithm: fixed-window, limit: ${limit}, window: 365d }`;
 const { write } = tempFolder();
 const file = write(
   "limits.yaml",

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 const command = (...args: string[]) => floodgate([...args, "--redis", url]);
-const policy = fixedWindow({ limit: 1, window: "1h" });
+const policy = fixedWindow({ limit: 1, window: "365d" });
 const limiterOf = (name: string, options: { prefix?: string } = {}) =>
   createLimiter({ name, policy, store: redisStore(redis, options), timeoutMs: 10_000 });
 
@@ -48,8 +48,8 @@ describe("rules", () => {
     expect(out.replace(/ {2,}/g, "  ").split("\n")).toEqual([
       "floodgate:rules: version 1, 3 rules",
       "  rule  matches  by  policy  cost  mode  and",
-      "  posts  POST /posts  user  1 per 1h, fixed-window  1  enforce  plans: pro",
-      "  per-ip  every request  ip  2 per 1h, sliding-window-counter  1  enforce  ban for 1d after 2 rejections within 1h",
+      "  posts  POST /posts  user  1 per 365d, fixed-window  1  enforce  plans: pro",
+      "  per-ip  every request  ip  2 per 365d, sliding-window-counter  1  enforce  ban for 1d after 2 rejections within 1h",
       "  login  POST /login headers: x-app  ip, user  5 per 15m, sliding-window-counter  1  shadow",
       "",
       "Limits that an app defines in its code",
@@ -133,7 +133,7 @@ describe("top", () => {
   it("sees a limited key, and one under another prefix", async () => {
     const mine = limiterOf("a", { prefix: "my?*app" });
     await mine.consume("ann");
-    const rules = write("a.yaml", "rules: [{ name: a, key: user, policy: { algorithm: fixed-window, limit: 1, window: 1h } }]\n");
+    const rules = write("a.yaml", "rules: [{ name: a, key: user, policy: { algorithm: fixed-window, limit: 1, window: 365d } }]\n");
     const { out } = await command("top", "--once", "--json", "--prefix", "my?*app", "--file", rules);
     expect(JSON.parse(out)).toMatchObject({ limits: [{ name: "a", keys: 1, limited: 1 }], keys: [{ key: "ann", state: "limited" }] });
     expect(JSON.parse((await command("top", "--once", "--json", "--file", rules)).out).keys).toEqual([]);
@@ -142,7 +142,7 @@ describe("top", () => {
   it("looks at no more keys than asked for, and skips foreign values", async () => {
     await traffic();
     expect(JSON.parse((await command("top", "--once", "--json", "--sample", "2")).out)).toMatchObject({ more: true });
-    await redis.lpush("floodgate:{x}:posts:fw-3600000", "foreign");
+    await redis.lpush("floodgate:{x}:posts:fw-31536000000", "foreign");
     await redis.set("floodgate:{x}", "foreign");
     const { code, out } = await command("top", "--once", "--json", "--file", file);
     expect(code).toBe(0);
@@ -188,13 +188,13 @@ test("status, reset, block and unblock act on a limit that is defined in code, i
   await traffic();
   const ask = ["--rule", "in code", "--key", "eve", "--file", file];
   expect(await command("status", ...ask)).toMatchObject({ code: 64, err: expect.stringContaining("If the limit is defined in code") });
-  const withPolicy = [...ask, "--policy", "fixed-window 1/1h"];
+  const withPolicy = [...ask, "--policy", "fixed-window 1/365d"];
   expect((await command("status", ...withPolicy)).out).toMatch(/^in code, key eve: blocked\n.*\n.*1 of 1/);
   expect((await command("unblock", ...withPolicy)).code).toBe(0);
   expect((await command("reset", ...withPolicy)).out).toMatch(/After: in code, key eve: not blocked\n.*\n.*0 of 1/);
   const parts = createLimiter({ name: "pair", policy, store: redisStore(redis), timeoutMs: 10_000 });
   await parts.consume(["192.0.2.1", "ann"]);
-  const { out } = await command("status", "--rule", "pair", "--ip", "192.0.2.1", "--key", "ann", "--policy", "fixed-window 1/1h");
+  const { out } = await command("status", "--rule", "pair", "--ip", "192.0.2.1", "--key", "ann", "--policy", "fixed-window 1/365d");
   expect(out).toMatch(/^pair, key \(192\.0\.2\.1,ann\): blocked\n/);
 });
 

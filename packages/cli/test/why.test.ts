@@ -15,12 +15,12 @@ const file = write(
   "limits.yaml",
   `exempt: { ips: [198.51.100.7] }
 rules:
-  - { name: posts, match: { method: POST, path: /posts }, key: user, policy: { algorithm: fixed-window, limit: 1, window: 1h }, plans: { pro: { limit: 5 } } }
-  - { name: imports, match: { path: /import }, key: global, cost: 3, policy: { algorithm: fixed-window, limit: 5, window: 1h } }
-  - { name: tries, match: { path: /login }, key: ip, policy: { algorithm: fixed-window, limit: 1, window: 1h }, ban: { after: 1, within: 1h, for: 1d } }
+  - { name: posts, match: { method: POST, path: /posts }, key: user, policy: { algorithm: fixed-window, limit: 1, window: 365d }, plans: { pro: { limit: 5 } } }
+  - { name: imports, match: { path: /import }, key: global, cost: 3, policy: { algorithm: fixed-window, limit: 5, window: 365d } }
+  - { name: tries, match: { path: /login }, key: ip, policy: { algorithm: sliding-window-log, limit: 1, window: 1h }, ban: { after: 1, within: 1h, for: 1d } }
   - { name: closed, match: { path: /closed }, key: global, limit: 0, window: 1m }
   - { name: tokens, match: { path: /api }, key: header:x-api-key, onMissingKey: reject, limit: 10, window: 1h }
-  - { name: pairs, match: { path: /pairs }, key: [ip, user], policy: { algorithm: fixed-window, limit: 1, window: 1h }, mode: shadow }
+  - { name: pairs, match: { path: /pairs }, key: [ip, user], policy: { algorithm: fixed-window, limit: 1, window: 365d }, mode: shadow }
 `,
 );
 
@@ -65,7 +65,7 @@ async function sends(times: number, path: string, headers: Record<string, string
 async function why(...args: string[]): Promise<string[]> {
   const { code, out, err } = await floodgate(["why", ...args, "--file", file, "--redis", `redis://${server.host}:${server.port}`]);
   expect({ code, err }).toEqual({ code: 0, err: "" });
-  return out.replace(/ {2,}/g, "  ").replaceAll("59m 59s", "1h").replaceAll("23h 59m 59s", "24h").trimEnd().split("\n");
+  return out.replace(/ {2,}/g, "  ").trimEnd().split("\n");
 }
 
 describe("why --request", () => {
@@ -77,35 +77,35 @@ describe("why --request", () => {
       async () => 0,
       ["/posts", "--key", "user=42"],
       "would pass",
-      "posts  42  1 per 1h, fixed-window  0 of 1  1  passes",
+      "posts  42  1 per 365d, fixed-window  0 of 1  1  passes",
     ],
     [
       "a used-up limit",
       () => sends(1, "/posts", { "x-user": "42" }),
       ["/posts", "--key", "user=42"],
       /^would be rejected with 429 by posts. It would pass in \w+/,
-      /^posts {2}42 {2}1 per 1h, fixed-window {2}1 of 1 {2}1 {2}rejects, for \w+/,
+      /^posts {2}42 {2}1 per 365d, fixed-window {2}1 of 1 {2}1 {2}rejects, for \w+/,
     ],
     [
       "the same client under another plan",
       () => sends(1, "/posts", { "x-user": "42" }),
       ["/posts", "--key", "user=42", "--plan", "pro"],
       "would pass",
-      "posts  42  5 per 1h, fixed-window  1 of 5  1  passes",
+      "posts  42  5 per 365d, fixed-window  1 of 5  1  passes",
     ],
     [
       "a cost above what is left",
       () => sends(1, "/import", {}),
       ["/import"],
       "would be rejected with 429 by imports",
-      "imports  global  5 per 1h, fixed-window  3 of 5  3  rejects: 2 left for a cost of 3",
+      "imports  global  5 per 365d, fixed-window  3 of 5  3  rejects: 2 left for a cost of 3",
     ],
     [
       "a ban",
       () => sends(2, "/login", {}),
       ["/login"],
       /^would be rejected with 429 by tries. It would pass in (?:1d|24h|23h)/,
-      /^tries {2}203.0.113.9 {2}1 per 1h, fixed-window {2}1 of 1 {2}1 {2}rejects: banned, for/,
+      /^tries {2}203.0.113.9 {2}1 per 1h, sliding-window-log {2}1 of 1 {2}1 {2}rejects: banned, for/,
     ],
     ["a limit of 0", async () => 0, ["/closed"], "would be rejected with 429 by closed, for ever", /closed.*rejects, for ever$/],
     ["a missing key", async () => 0, ["/api"], "would be rejected with 429 by tokens, because its key is missing", /^tokens {2}no key/],
@@ -160,7 +160,7 @@ describe("why --key and why --ip", () => {
     const code = createLimiter({ name: "exports", policy: fixedWindow({ limit: 1, window: "1h" }), store });
     await code.block("42", "2h");
     const [told, facts] = (await why("--key", "42"))
-      .map((line) => line.trim().replace(/in \w+( \w+)?$/, "in ..."))
+      .map((line) => line.trim().replace(/in \d.*$/, "in ..."))
       .join("\n")
       .split("\n\n");
     expect(facts?.split("\n")).toEqual([
