@@ -1,5 +1,5 @@
 import { PGlite } from "@electric-sql/pglite";
-import { Pool, types } from "pg";
+import { Pool, type PoolConfig, types } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
 import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/src/index.js";
@@ -13,11 +13,15 @@ let pool: Pool;
 let latin: Pool;
 let lite: PGlite | undefined;
 
+/** Its connections may still be closing when the server stops. */
+const poolOf = (options: PoolConfig = {}): Pool =>
+  new Pool({ host: server.host, port: server.port, user: "postgres", ...options }).on("error", () => undefined);
+
 beforeAll(async () => {
   server = await startPostgres();
-  pool = new Pool({ host: server.host, port: server.port, user: "postgres" });
+  pool = poolOf();
   await pool.query("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
-  latin = new Pool({ host: server.host, port: server.port, user: "postgres", database: "latin" });
+  latin = poolOf({ database: "latin" });
   if (allRuns) lite = await PGlite.create();
   for (const text of postgresMigration().split("\n\n")) await Promise.all([pool.query(text), latin.query(text), lite?.exec(text)]);
 });
@@ -33,7 +37,7 @@ hostileKeysCase("a store in Postgres with the encoding LATIN1", () => postgres(l
 swapManyCase("the driver for Postgres", () => postgres(pool));
 severalLimitsRaceCase("a store in Postgres", () =>
   Array.from({ length: 4 }, () => {
-    const made = new Pool({ host: server.host, port: server.port, user: "postgres", max: 2 });
+    const made = poolOf({ max: 2 });
     onTestFinished(() => made.end());
     return postgres(made);
   }),
@@ -53,7 +57,7 @@ if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));
 
 clientOptionsCase("a store in Postgres", async () => {
   const driverWith = (options: object) => {
-    const made = new Pool({ host: server.host, port: server.port, user: "postgres", max: 2, ...options });
+    const made = poolOf({ max: 2, ...options });
     onTestFinished(() => made.end());
     return postgres(made);
   };

@@ -69,7 +69,8 @@ async function messagesOf(client: Redis, prefix: string): Promise<string[]> {
     // A log so long that its length is asked for.
     let agoMs = 1000;
     const before = redisStore(admin, { prefix, clock: () => Date.now() - agoMs-- });
-    if (i === 1) for (let n = 0; n < 20; n++) await before.consume(createLimit(limiter.name, policies[i] as Policy), "other", 1);
+    if (i === 1)
+      for (let n = 0; n < 20; n++) await before.consume(createLimit(limiter.name, policies[i] as Policy), "other", 1, patienceMs);
     let passed = 0;
     for (const cost of [1, 1, 1, 1, 20, 20]) {
       const decisions = await Promise.all(["key", "key", "other"].map((key) => limiter.consume(key, { cost })));
@@ -100,7 +101,9 @@ describe("a Redis user with the permissions that docs/redis.md lists", () => {
     expect(await messagesOf(await restricted(), "floodgate")).toEqual([]);
     const nodeRedis = createClient({ socket: { port: server.port }, username: `user-${users - 1}`, password: "p" });
     await nodeRedis.connect();
-    expect(await redisStore(nodeRedis).consume(createLimit("node-redis", policies[0] as Policy), "key", 1)).toMatchObject({ remaining: 2 });
+    expect(await redisStore(nodeRedis).consume(createLimit("node-redis", policies[0] as Policy), "key", 1, patienceMs)).toMatchObject({
+      remaining: 2,
+    });
     nodeRedis.destroy();
     const listed = documented.match(/\+\S+/g)?.map((rule) => rule.slice(1).toUpperCase());
     const connecting = ["CLIENT", "EVAL", "EVALSHA", "HELLO", "INFO", "PING", "SELECT"];

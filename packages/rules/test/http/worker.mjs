@@ -60,3 +60,5 @@ process.on("message", async (message) => {
 });
 process.once("disconnect", () => process.exit());
 const server = app.listen(0, "127.0.0.1", () => process.send({ event: "listening", port: server.address().port }));
+// If the server closed an idle connection while a request is in flight, that request would be lost.
+server.keepAliveTimeout = 0;
