@@ -49,9 +49,11 @@ function ask(model: string, { path = "/v1/chat/completions", key = "key-berlin",
 }
 
 /** What a tenant has left of its budget in Redis. Held units are not left. */
-const budgetLeft = async (): Promise<number> =>
-  (await createLimiter({ name: "budget", policy: calendarWindow(monthly), hold: "10m", store: redisStore(client) }).peek("berlin"))
-    .remaining;
+const budgetLeft = async (): Promise<number> => {
+  const policy = calendarWindow(monthly);
+  const budget = createLimiter({ name: "budget", policy, hold: "10m", store: redisStore(client), timeoutMs: 10_000 });
+  return (await budget.peek("berlin")).remaining;
+};
 
 /** Waits until both limits of a request have been settled or refunded. */
 async function settled(): Promise<string[]> {

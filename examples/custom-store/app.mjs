@@ -1,11 +1,12 @@
-import { rateLimit } from "@floodgate/express";
+import { rateLimit, slidingWindowLog } from "@floodgate/express";
 import { databaseStore } from "@floodgate/store-database";
 import express from "express";
 import { etcd } from "./etcd.mjs";
 
 const app = express();
 const store = databaseStore(etcd(process.env.ETCD_URL ?? "http://127.0.0.1:2379"));
-app.use(rateLimit({ name: "per-ip", limit: 5, window: "1m", store }));
+// Apps need not wait so long for a store, but in this example every request must be counted.
+app.use(rateLimit({ name: "per-ip", policy: slidingWindowLog({ limit: 5, window: "1m" }), store, timeoutMs: 10_000 }));
 app.get("/", (req, res) => {
   res.json({ hello: "world", remaining: req.rateLimit.remaining });
 });

@@ -14,6 +14,8 @@ function limits({ store, onEvent }) {
   const estimated = { hold: "10m", refundWhen: "4xx,5xx" };
   return rateLimit({
     store,
+    // A model takes seconds. So each request may wait for the store, and is counted.
+    timeoutMs: 10_000,
     onEvent,
     key: "tenant",
     keys: { tenant: (req) => req.tenant.id },

@@ -157,7 +157,7 @@ describe("why --key and why --ip", () => {
     await sends(1, "/pairs", { "x-user": "42" });
     await sends(1, "/posts", { "x-user": "43" });
     const store = redisStore(redis);
-    const code = createLimiter({ name: "exports", policy: fixedWindow({ limit: 1, window: "1h" }), store });
+    const code = createLimiter({ name: "exports", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
     await code.block("42", "2h");
     const [told, facts] = (await why("--key", "42"))
       .map((line) => line.trim().replace(/in \d.*$/, "in ..."))
