@@ -2,11 +2,11 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sparePort } from "../tools/test-servers/src/index.js";
 import { takesConnections } from "./stopped.js";
 
 // From an empty folder to the first 429, in strict TypeScript: with the first example of each adapter's README, and with the lines that
@@ -118,7 +118,7 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
 
   /** Checks an app's types, starts it, and sends requests until one is rejected. */
   async function expectFirst429(file: string, code: string): Promise<void> {
-    const PORT = `${await freePort()}`;
+    const PORT = `${await sparePort()}`;
     // No request leaves such a window, however long the test takes.
     writeFileSync(join(cwd, file), code.replace("3000", PORT).replace('"1m"', '"365d"'));
     writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
@@ -146,12 +146,3 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
     }
   }
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}

@@ -2,12 +2,11 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startRedis } from "../tools/test-servers/src/index.js";
+import { sparePort, startRedis } from "../tools/test-servers/src/index.js";
 import { takesConnections } from "./stopped.js";
 
 // Apps of frameworks with @floodgate/fetch, installed, built and started as their users do: the newest versions that run on Node 20. That of
@@ -67,7 +66,7 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path 
     writeFileSync(join(cwd, "package.json"), JSON.stringify({ ...manifest, dependencies, overrides: tarballs }));
     await run("npm", ["install", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd });
     await run(process.execPath, [...build], { cwd, env, maxBuffer: 1e8 });
-    const PORT = `${await freePort()}`;
+    const PORT = `${await sparePort()}`;
     const redis = name === "next" ? await startRedis() : undefined;
     const started = { ...env, HOST: "127.0.0.1", PORT, REDIS_PORT: String(redis?.port) };
     const child = spawn(process.execPath, [...start], { cwd, env: started, stdio: "ignore" });
@@ -93,12 +92,3 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path 
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
