@@ -39,25 +39,40 @@ async function temporaryDirectory(): Promise<string> {
 
 describe("clients", () => {
   it("that send their headers too slowly or too large are answered 408 and 431", async () => {
-    const gateway = await startGateway((await startUpstream()).port, loose, { clientTimeoutMs: 100, maxHeaderBytes: 2000 });
-    const slow = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\nX-A: ");
+    const { port } = await startUpstream();
+    const [hasty, strict] = [
+      await startGateway(port, loose, { clientTimeoutMs: 100 }),
+      await startGateway(port, loose, { maxHeaderBytes: 2000 }),
+    ];
+    const slow = await rawConnection(hasty.port, "GET / HTTP/1.1\r\nHost: a\r\nX-A: ");
     expect(await slow.closed()).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
-    const large = await rawConnection(gateway.port, `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${"a".repeat(3000)}\r\n\r\n`);
+    const large = await rawConnection(strict.port, `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${"a".repeat(3000)}\r\n\r\n`);
     expect(await large.closed()).toMatch(/^HTTP\/1\.1 431 /);
   });
 
   it("that stop in the middle of a body are answered 408, but not if the upstream is slow", async () => {
+    let arrived = 0;
     const upstream = await startUpstream(async (request, response) => {
       await request.toArray().catch(() => []);
+      if (request.complete) arrived++;
       setTimeout(() => response.end("late"), 300);
     });
     const gateway = await startGateway(upstream.port, loose, { clientTimeoutMs: 100 });
     const stopped = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");
     expect(await stopped.closed()).toMatch(/^HTTP\/1\.1 408 /);
-    const waiting = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    expect(await waiting.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
-    const begun = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: ");
-    expect(await begun.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+    /** On a busy machine, the gateway may read a request so late that its client has taken too long. Then another one is sent. */
+    const answerTo = async (bytes: string): Promise<string> => {
+      for (const before = arrived; ; ) {
+        const connection = await rawConnection(gateway.port, bytes);
+        const answer = await connection.until(/late/).catch(String);
+        if (arrived > before) return answer;
+      }
+    };
+    for (const waiting of [
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab",
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: ",
+    ])
+      expect(await answerTo(waiting)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it("that pipeline are served one request after the other", async () => {
