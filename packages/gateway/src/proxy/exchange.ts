@@ -63,7 +63,6 @@ export class Exchange implements UpstreamUser {
     this.#bytesBefore = socket.bytesRead;
     upstream.useConnection(socket, this);
     const { maxBodyBytes } = upstream.settings;
-    if (request.url === "*") upstreamRequest.path = "*";
     upstreamRequest.on("information", (info) => this.#onInformation(info));
     upstreamRequest.once("upgrade", (_response, socket) => {
       socket.destroy();
@@ -184,12 +183,9 @@ export class Exchange implements UpstreamUser {
       response.writeContinue();
     } else if (info.statusCode === 102) response.writeProcessing();
     else if (info.statusCode === 103) {
-      try {
-        const hints = info.headers["link"];
-        if (hints !== undefined) response.writeEarlyHints({ link: hints });
-      } catch {
-        // Node checks links. Hints are optional.
-      }
+      const hints = info.headers["link"];
+      // Node's own method throws for several links in one line, which is how its server sends them.
+      if (hints !== undefined) request.socket.write(`HTTP/1.1 103 Early Hints\r\nLink: ${hints}\r\n\r\n`, "latin1");
     }
   }
 

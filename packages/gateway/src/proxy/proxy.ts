@@ -140,7 +140,7 @@ class ReverseProxy {
       // Its head may have been sent before the reason to close was known.
       if ((this.#service.draining || connection.isRefused) && connection.open === 0) socket.destroySoon();
     });
-    const refused = refusal(request, this.#upstream.hasPrefix);
+    const refused = refusal(request, this.#upstream.prefix !== "");
     if (refused !== undefined) {
       connection.isRefused = true;
       send(response, refused, true);
@@ -184,7 +184,7 @@ class ReverseProxy {
     }
     // Node has removed its own listener.
     socket.on("error", () => undefined);
-    const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, this.#upstream.hasPrefix);
+    const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, this.#upstream.prefix !== "");
     if (refused !== undefined) {
       sendOnSocket(socket, refused);
       return;

@@ -20,8 +20,8 @@ const idleMs = 60_000;
 /** The upstream of the settings, reached by httpxy. What becomes of a request goes to its exchange or tunnel. */
 export class Upstream {
   readonly settings: Settings;
-  /** Whether the paths of requests are put after a path of the upstream's URL. */
-  readonly hasPrefix: boolean;
+  /** The path of the upstream's URL, without a slash at its end. The paths of requests are put after it. */
+  readonly prefix: string;
   readonly #isTls: boolean;
   /** For requests on connections that are kept alive. */
   readonly #options: Options;
@@ -38,7 +38,7 @@ export class Upstream {
     const { upstream = "", preserveHost, upstreamInsecure, upstreamMaxConnections: maxSockets = Number.POSITIVE_INFINITY } = settings;
     const target = targetOf(upstream);
     this.settings = settings;
-    this.hasPrefix = target.pathname !== undefined;
+    this.prefix = isUnix(upstream) ? "" : new URL(upstream).pathname.replace(/\/+$/, "");
     this.#isTls = target.protocol === "https:";
     const tls = this.#isTls ? tlsOf(settings, target.hostname as string) : undefined;
     const Agent = this.#isTls ? HttpsAgent : HttpAgent;
@@ -49,6 +49,8 @@ export class Upstream {
     this.#service = service;
     this.#proxy = proxy;
     const begin = (upstreamRequest: ClientRequest, request: ClientMessage): void => {
+      // httpxy drops a path that is only a slash, and puts a slash before `*`.
+      upstreamRequest.path = this.prefix + request.url;
       limitInformation(upstreamRequest);
       request.user?.onUpstreamRequest(upstreamRequest);
     };
@@ -116,15 +118,15 @@ export class Upstream {
 function ignore(): void {}
 
 function targetOf(upstream: string): Target {
-  if (isUnix(upstream)) return { protocol: "http:", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
-  const { protocol, hostname, port, pathname } = new URL(upstream);
-  const prefix = pathname.replace(/\/+$/, "");
+  if (isUnix(upstream)) return { protocol: "http:", host: "localhost", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
+  const { protocol, host, hostname, port } = new URL(upstream);
   return {
     protocol,
+    // For the Host header: without it, httpxy adds the default port.
+    host,
     // A URL puts an IPv6 address in brackets, a connection takes it without.
     hostname: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
-    ...(prefix !== "" && { pathname: prefix }),
   };
 }
 

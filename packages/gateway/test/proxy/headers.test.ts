@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { describe, expect, it } from "vitest";
-import { ask, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
+import { Agent, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { describe, expect, it, vi } from "vitest";
+import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
 
 /** An upstream that answers the headers that it got, as JSON, and then what `answer` adds. */
 async function echo(answer: (response: ServerResponse) => void = () => {}): Promise<number> {
@@ -147,10 +147,22 @@ describe("headers of a request", () => {
     });
   });
 
+  it("names the upstream without its default port", async () => {
+    const port = await echo();
+    const { createConnection } = Agent.prototype;
+    // Only root may listen on port 80.
+    vi.spyOn(Agent.prototype, "createConnection").mockImplementation((options) => {
+      return createConnection({ ...options, port: options.port === 80 ? port : options.port });
+    });
+    atEnd(() => vi.restoreAllMocks());
+    const { url } = await startGateway("http://127.0.0.1", loose, { preserveHost: false });
+    expect(await headersSeen(url, { Host: "example.com" })).toMatchObject({ host: "127.0.0.1" });
+  });
+
   it("puts the path after the path of the upstream, which `..` cannot leave", async () => {
     const upstream = await startUpstream((request, response) => void response.end(request.url));
     const { url, port } = await startGateway(`http://127.0.0.1:${upstream.port}/base/`);
-    expect((await ask(`${url}/a?b=/..`)).body).toBe("/base/a?b=/..");
+    for (const path of ["/", "/?a", "/a?b=/.."]) expect((await ask(url + path)).body).toBe(`/base${path}`);
     for (const path of ["/../a", "/a/%2e%2E/b", "/a/..%2fb", "/a\\..\\b"]) {
       const connection = await rawConnection(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
       expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 /);
@@ -267,7 +279,7 @@ describe("headers of a response", () => {
   it("passes hints (103) and the trailers of responses on, but no trailers of requests, which no rule has seen", async () => {
     const upstream = await startUpstream(async (request, response) => {
       for await (const _ of request);
-      response.writeEarlyHints({ link: "</a.css>; rel=preload" });
+      response.writeEarlyHints({ link: ["</a.css>; rel=preload; as=style", "</b.js>; rel=preload"] });
       response.writeHead(200, { Trailer: "X-Sum, Content-Length" });
       response.write("a");
       response.addTrailers({ "X-Sum": JSON.stringify([request.headers.trailer, request.trailers]) });
@@ -279,7 +291,8 @@ describe("headers of a response", () => {
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-In\r\nTE: trailers\r\n\r\n1\r\na\r\n0\r\nX-In: 5\r\nX-Real-IP: 1.1.1.1\r\nX-User: ann\r\n\r\n",
     );
     const text = await connection.until(/X-Sum: .*\r\n\r\n$/);
-    expect(text).toMatch(/^HTTP\/1\.1 103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    const hints = "</a.css>; rel=preload; as=style, </b.js>; rel=preload";
+    expect(text.startsWith(`HTTP/1.1 103 Early Hints\r\nLink: ${hints}\r\n\r\nHTTP/1.1 200 OK\r\n`)).toBe(true);
     expect(text).toContain("\r\n1\r\na\r\n0\r\nX-Sum: [null,{}]\r\n\r\n");
   });
 
