@@ -6,10 +6,16 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** Makes a certificate that signs itself, for `localhost` and addresses. */
-export async function makeCertificate(name = "localhost", addresses: readonly string[] = ["127.0.0.1"]): Promise<Certificate> {
+/** Makes a certificate for `localhost` and addresses. It signs itself, unless `ca` signs it. */
+export async function makeCertificate(
+  name = "localhost",
+  addresses: readonly string[] = ["127.0.0.1"],
+  ca?: Certificate,
+): Promise<Certificate> {
   const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
     keyType: "ec",
+    algorithm: "sha256",
+    ...(ca && { ca: { cert: ca.certificate, key: ca.key } }),
     extensions: [
       { name: "basicConstraints", cA: true },
       {

@@ -65,7 +65,8 @@ export function failureOf(error: unknown): readonly [status: number, detail: str
     return [502, "The upstream's answer is not valid HTTP."];
   if (unreachable.has(code)) return [502, "The upstream cannot be reached."];
   if (code === "ETIMEDOUT") return [504, "The upstream did not accept a connection in time."];
-  if (/CERT|TLS|SSL/.test(code)) return [502, "The upstream's certificate is not valid, or it does not speak TLS."];
+  if (/CERT|TLS|SSL|SIGNATURE|INVALID_(?:CA|PURPOSE)/.test(code))
+    return [502, "The upstream's certificate is not valid, or it does not speak TLS."];
   return [502, "The upstream closed the connection before it answered."];
 }
 

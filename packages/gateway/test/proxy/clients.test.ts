@@ -152,8 +152,12 @@ describe("the upstream", () => {
     expect(text).toContain("for=unknown;proto=http;host=");
   });
 
-  it("may speak TLS: its certificate is checked by its own name, whatever host the client names", async () => {
-    const { certificate, key } = await makeCertificate();
+  it.each([
+    ["signs itself", async () => undefined],
+    ["comes from a private authority", () => makeCertificate("authority")],
+  ])("may speak TLS: a certificate that %s is checked by its own name, whatever host the client names", async (_, makeAuthority) => {
+    const authority = await makeAuthority();
+    const { certificate, key } = await makeCertificate("localhost", ["127.0.0.1"], authority);
     const server = createTlsServer({ cert: certificate, key }, (request, response) => void response.end(request.headers.host));
     await once(server.listen(0, "127.0.0.1"), "listening");
     atEnd(() => {
@@ -162,7 +166,7 @@ describe("the upstream", () => {
     });
     const directory = await temporaryDirectory();
     const upstreamCaFile = join(directory, "ca.pem");
-    await writeFile(upstreamCaFile, certificate);
+    await writeFile(upstreamCaFile, (authority ?? { certificate }).certificate);
     const upstream = `https://localhost:${(server.address() as AddressInfo).port}`;
     const headers = { Host: "example.com" };
 
