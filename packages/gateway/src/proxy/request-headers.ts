@@ -64,6 +64,8 @@ export function requestHeaders({ clientIpHeader, keys, plan, methodOverride, via
       sent["te"] = "trailers";
       sent.connection = "keep-alive, te";
     }
+    // A server such as IIS takes what follows on the connection for this client's.
+    if (/^(?:ntlm|negotiate)\b/i.test(headers.authorization ?? "")) sent.connection = "close";
     if (upgrade !== undefined) {
       sent.connection = "Upgrade";
       sent.upgrade = upgrade;

@@ -187,6 +187,17 @@ describe("the upstream", () => {
     await expect(startGateway(upstream)).rejects.toThrow(reason);
   });
 
+  it.each(["NTLM", "negotiate"])("lets no client use a connection to the upstream on which another has logged in (%s)", async (scheme) => {
+    const users = new WeakMap<Socket, string>();
+    const upstream = await startUpstream(({ headers, socket }, response) => {
+      if (headers.authorization !== undefined) users.set(socket, headers.authorization);
+      response.end(users.get(socket));
+    });
+    const { url } = await startGateway(upstream.port);
+    expect((await ask(url, { headers: { Authorization: `${scheme} ann` } })).body).toBe(`${scheme} ann`);
+    expect((await ask(url)).body).toBe("");
+  });
+
   it("gets at most upstreamMaxConnections connections, and further requests wait", async () => {
     const open = new Set<Socket>();
     let most = 0;
