@@ -9,7 +9,7 @@ export interface MysqlExecutor {
 
 /** A pool of `mysql2/promise`, or of `mariadb`. */
 export interface MysqlPool extends MysqlExecutor {
-  getConnection(): PromiseLike<MysqlExecutor & { release(): void; destroy(): void }>;
+  getConnection(): PromiseLike<MysqlExecutor & { beginTransaction(): PromiseLike<unknown>; release(): void; destroy(): void }>;
 }
 
 /** What apps hold besides pools, by a property of its own. */
@@ -103,7 +103,8 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
   async function swapAll(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
     const connection = await pool.getConnection();
     try {
-      await ask(connection, "START TRANSACTION");
+      // Not by `execute`: MySQL does not prepare START TRANSACTION, only MariaDB does.
+      await connection.beginTransaction();
       let { nowMs, rows } = await read(connection, keysOf(changes), " FOR UPDATE");
       const done = nowMs >= fromMs && nowMs <= untilMs && changes.every(({ was }, i) => rows[i]?.version === was);
       if (done) {
