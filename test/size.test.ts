@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -64,11 +65,25 @@ export const policiesOf = (text) =>
   expect(policiesOf(JSON.stringify({ rules }))).toEqual(names);
 });
 
+// Minifiers drop the names of functions, such as that of the getter `req.ip`.
+it.each(["express", "express4"])("a minified bundle of %s warns of a proxy that the app does not trust", async (express) => {
+  const code = `import express from "${express}";
+import { rateLimit } from "@floodgate/express";
+export const appOf = (options) => express().use(rateLimit(options), (request, response) => response.end());`;
+  const { appOf } = await loaded("express", code, true);
+  const codes: (string | undefined)[] = [];
+  const server = appOf({ limit: 1, window: "1d", onEvent: (event: { code?: string }) => codes.push(event.code) }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  await fetch(`http://127.0.0.1:${server.address().port}`, { headers: { "x-forwarded-for": "203.0.113.9" } });
+  server.close();
+  expect(codes).toContain("FLOODGATE_MISSING_PROXY_SETTING");
+});
+
 /** What a bundle exports. */
 // biome-ignore lint/suspicious/noExplicitAny: what the code exports
-async function loaded(folder: string, code: string): Promise<any> {
+async function loaded(folder: string, code: string, minify = false): Promise<any> {
   const bundled = { exports: {} };
-  new Function("module", "exports", "require", await bundleOf(folder, code, false, "cjs"))(
+  new Function("module", "exports", "require", await bundleOf(folder, code, minify, "cjs"))(
     bundled,
     bundled.exports,
     createRequire(import.meta.url),

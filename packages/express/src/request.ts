@@ -119,7 +119,9 @@ function prototypeOf(request: object): Prototype {
     while (owner !== null && !Object.hasOwn(owner, "ip")) owner = Object.getPrototypeOf(owner);
     if (owner === null) return { of: prototype, owner: request, hasOwnIp: false };
     const ip = Object.getOwnPropertyDescriptor(owner, "ip")?.get;
-    known = { of: prototype, owner, hasOwnIp: Object.hasOwn(owner, "ips") && ip?.name === "ip" };
+    // Minified, it has no name.
+    const isOwn = /^function[^?|]+trust proxy fn[^?|]+$/.test(String(ip));
+    known = { of: prototype, owner, hasOwnIp: isOwn && Object.hasOwn(owner, "ips") };
     prototypes.set(prototype, known);
   }
   last = known;
