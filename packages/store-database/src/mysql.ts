@@ -9,7 +9,7 @@ export interface MysqlExecutor {
 
 /** A pool of `mysql2/promise`, or of `mariadb`. */
 export interface MysqlPool extends MysqlExecutor {
-  getConnection(): PromiseLike<MysqlExecutor & { beginTransaction(): PromiseLike<unknown>; release(): void; destroy(): void }>;
+  getConnection(): PromiseLike<unknown>;
 }
 
 /** What apps hold besides pools, by a property of its own. */
@@ -39,7 +39,7 @@ export function mysqlMigration(options: TableOptions = {}): string {
 
 /**
  * A driver for MySQL 8 and MariaDB 10.6 and later: `databaseStore(mysql(createPool(url)))`, with `mysql2/promise`. One row is one statement;
- * several rows are one transaction of five. It works with each isolation level. `mysqlMigration()` has the SQL of its table.
+ * several rows are one too, and another that inserts them if they are new. It works with each isolation level. `mysqlMigration()` has the SQL of its table.
  * @throws FloodgateError if an option is invalid.
  */
 export function mysql(client: MysqlPool | { promise(): MysqlPool }, options: TableOptions = {}): DatabaseDriver {
@@ -62,14 +62,18 @@ export function mysql(client: MysqlPool | { promise(): MysqlPool }, options: Tab
   const inTime = `NOT (~0 + (${nowMs} > ?))`;
   const insert = `INSERT INTO ${table} (version, value, ends_ms, id) SELECT ?, ?, ${noted} + ?, ? FROM (SELECT 0 AS is_last UNION ALL SELECT 1) twice
 WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
-  const writeAll = `INSERT INTO ${table} (id, version, value, ends_ms) SELECT id, version, value, life + ? FROM JSON_TABLE(?, '$[*]' COLUMNS (
-  id varchar(700) CHARACTER SET utf8mb4 PATH '$[0]', version bigint PATH '$[1]', value longtext CHARACTER SET utf8mb4 PATH '$[2]', life bigint PATH '$[3]'
-)) rows_given WHERE IF(id IS NULL, ${inTime}, TRUE)`;
-  const replaceAll = `${writeAll} ON DUPLICATE KEY UPDATE version = VALUES(version), value = VALUES(value), ends_ms = VALUES(ends_ms)`;
+  const given = `JSON_TABLE(?, '$[*]' COLUMNS (
+  id varchar(700) CHARACTER SET utf8mb4 PATH '$[0]', version bigint PATH '$[1]', value longtext CHARACTER SET utf8mb4 PATH '$[2]', life bigint PATH '$[3]', was bigint PATH '$[4]'
+)) c`;
+  const insertAll = `INSERT INTO ${table} (id, version, value, ends_ms) SELECT id, was, '', life + ${nowMs} FROM ${given} WHERE IF(id IS NULL, ${inTime}, TRUE)`;
+  // One statement, because a process that stops between several would keep its locks. A row that is not as expected is an error, which undoes all.
+  const updateAll = `UPDATE ${given} LEFT JOIN ${table} f ON f.id = CONVERT(c.id USING binary)
+SET f.version = c.version, f.value = COALESCE(c.value, f.value), f.ends_ms = IF(c.value IS NULL, f.ends_ms, c.life + ${nowMs})
+WHERE IF(f.version <=> c.was AND ${noted} BETWEEN ? AND ?, TRUE, ~0 + (c.life IS NOT NULL))`;
 
-  async function ask(where: MysqlExecutor, sql: string, values?: unknown[]): Promise<unknown> {
+  async function ask(sql: string, values?: unknown[]): Promise<unknown> {
     try {
-      const answer = await where.execute(sql, values);
+      const answer = await pool.execute(sql, values);
       // mysql2 answers a pair, and mariadb the first of it.
       return Array.isArray(answer) && answer[0]?.now === undefined ? answer[0] : answer;
     } catch (error) {
@@ -78,13 +82,13 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
     }
   }
 
-  async function read(where: MysqlExecutor, keys: readonly string[], lock = ""): Promise<Loaded> {
+  async function read(keys: readonly string[]): Promise<Loaded> {
     // The number of placeholders is a power of two, so that few statements are prepared.
     const filled = [...keys];
     while (filled.length < 2 ** Math.ceil(Math.log2(keys.length))) filled.push(keys[0] as string);
-    const found = `SELECT id, version, value FROM ${table} WHERE id IN (${filled.map(() => "?").join()}) ORDER BY id${lock}`;
+    const found = `SELECT id, version, value FROM ${table} WHERE id IN (${filled.map(() => "?").join()})`;
     const sql = `SELECT ${nowMs} AS now, @@autocommit AS autocommit, CONVERT(f.id USING utf8mb4) AS \`key\`, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
-    const answers = (await ask(where, sql, filled)) as (Answer & { readonly autocommit: unknown })[];
+    const answers = (await ask(sql, filled)) as (Answer & { readonly autocommit: unknown })[];
     const loaded = loadedOf(keys, answers);
     if (Number(answers[0]?.autocommit) === 1) return loaded;
     throw new Error(
@@ -95,56 +99,32 @@ WHERE IF(is_last, ${inTime}, ${nowMs} BETWEEN ? AND ?)`;
   async function swapOne({ key, was, value, lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
     const version = newVersion();
     const values = [version, value, lifeMs, key, was ?? untilMs, fromMs, untilMs];
-    const { affectedRows, insertId } = (await ask(pool, was === undefined ? insert : update, values)) as Record<string, number>;
-    if (affectedRows !== 1) return { ...(await read(pool, [key])), done: false };
+    const { affectedRows, insertId } = (await ask(was === undefined ? insert : update, values)) as Record<string, number>;
+    if (affectedRows !== 1) return { ...(await read([key])), done: false };
     return { done: true, nowMs: Number(insertId), rows: [{ version, value: value as string }] };
   }
 
   async function swapAll(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
-    const connection = await pool.getConnection();
-    try {
-      // Not by `execute`: MySQL does not prepare START TRANSACTION, only MariaDB does.
-      await connection.beginTransaction();
-      let { nowMs, rows } = await read(connection, keysOf(changes), " FOR UPDATE");
-      const done = nowMs >= fromMs && nowMs <= untilMs && changes.every(({ was }, i) => rows[i]?.version === was);
-      if (done) {
-        const writing = changes.map((change) => ({
-          ...change,
-          version: change.value === undefined ? (change.was as string) : newVersion(),
-        }));
-        const written = writing.filter(({ value }) => value !== undefined);
-        for (const [sql, isNew] of [
-          [writeAll, true],
-          [replaceAll, false],
-        ] as const) {
-          const some = written
-            .filter(({ was }) => (was === undefined) === isNew)
-            .map(({ key, version, value, lifeMs }) => [key, version, value, lifeMs]);
-          if (some.length > 0) await ask(connection, sql, [nowMs, JSON.stringify([...some, [null]]), untilMs]);
-        }
-        rows = writing.map(({ version, value = "" }) => ({ version, value }));
-      }
-      await ask(connection, "COMMIT");
-      connection.release();
-      return { done, nowMs, rows };
-    } catch (error) {
-      // The server rolls back what a closed connection has not committed.
-      connection.destroy();
-      throw error;
-    }
+    const rows = changes.map(({ was, value }) => ({ version: value === undefined ? (was as string) : newVersion(), value: value ?? "" }));
+    const all = changes.map(({ key, was = newVersion(), value, lifeMs }, i) => [key, rows[i]?.version, value, lifeMs, was]);
+    // New rows are first inserted empty, which decides nothing.
+    const added = all.filter((_, i) => changes[i]?.was === undefined);
+    if (added.length > 0) await ask(insertAll, [JSON.stringify([...added, [null]]), untilMs]);
+    const { insertId } = (await ask(updateAll, [JSON.stringify(all), fromMs, untilMs])) as Record<string, number>;
+    return { done: true, nowMs: Number(insertId), rows };
   }
 
   return {
     scope: client,
-    load: (keys) => read(pool, keys),
+    load: read,
     async swap(changes, valid) {
       try {
         return await (changes.length === 1 ? swapOne(changes[0] as Change, valid) : swapAll(changes, valid));
       } catch (error) {
         if (!overtaken.has(codeOf(error))) throw error;
-        return { ...(await read(pool, keysOf(changes))), done: false };
+        return { ...(await read(keysOf(changes))), done: false };
       }
     },
-    sweep: (most) => ask(pool, `DELETE FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ${most}`),
+    sweep: (most) => ask(`DELETE FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ${most}`),
   };
 }
