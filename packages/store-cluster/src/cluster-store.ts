@@ -243,7 +243,8 @@ class Connection {
   #rest(): void {
     if (this.#isBusy()) return;
     // A tick comes before the microtasks in which requests that were just decided make their next calls. Those join this batch.
-    if (this.#waiting.some(({ settled }) => !settled)) queueMicrotask(() => this.#schedule());
+    // Tests fake `queueMicrotask`, but not promises.
+    if (this.#waiting.some(({ settled }) => !settled)) Promise.resolve().then(() => this.#schedule());
     else if (!this.#leaves) {
       this.#leaves = true;
       setTimeout(this.#leave, idleMs);

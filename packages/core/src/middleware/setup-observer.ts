@@ -7,10 +7,8 @@ import type { RequestReader } from "../requests/request-reader.js";
 import type { CompiledRules } from "../rules/compile.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
+import { soon } from "../support/runtime.js";
 import { warnOnce } from "../support/warn.js";
-
-/** A global of every runtime. */
-declare const queueMicrotask: (run: () => void) => void;
 
 /** Mistakes of set-up show in an app's first requests. */
 const maxRequests = 1000;
@@ -63,7 +61,7 @@ export class SetupObserver<Req> {
     if (usedStores.has(this.#scope)) return;
     usedStores.add(this.#scope);
     this.#madePerRequest = "new";
-    queueMicrotask(() => {
+    soon(() => {
       if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
     });
   }

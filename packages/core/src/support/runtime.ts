@@ -2,14 +2,19 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
-declare const queueMicrotask: (run: () => void) => void;
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
+
+interface Tick {
+  (run: () => void): void;
+  /** Fake timers have it. */
+  readonly clock?: unknown;
+}
 
 interface Globals {
   /** In Node, Bun and Deno; not in all Workers. */
   readonly setImmediate?: (run: () => void) => unknown;
   /** In Node, Bun and Deno. */
-  readonly process?: { getBuiltinModule?(name: string): unknown; nextTick?(run: () => void): void };
+  readonly process?: { getBuiltinModule?(name: string): unknown; readonly nextTick?: Tick };
 }
 
 const globals = globalThis as Globals;
@@ -19,11 +24,15 @@ const immediately = globals.setImmediate;
 /** Cloudflare Workers and Vercel's edge, by what only they have: a request's timers and I/O end with it, also if other requests wait for them. */
 export const workEndsWithRequest: boolean = "WebSocketPair" in globals || "EdgeRuntime" in globals;
 
-/** Runs a callback after the current turn, before timers and I/O, even if a test fakes what does it later: Jest's fake timers do. */
-export const afterTurn: (run: () => void) => void = /* @__PURE__ */ (() => {
-  const queue = globals.process?.nextTick ?? queueMicrotask;
-  return (run) => queue(run);
-})();
+/** Runs a callback as a microtask. Jest's fake timers replace `queueMicrotask`, but not promises. */
+export async function soon(run: () => void): Promise<void> {
+  await null;
+  run();
+}
+
+/** Runs a callback after the current turn, before timers and I/O, even if a test fakes what does it, also before this module was loaded. */
+export const afterTurn: (run: () => void) => void = /* @__PURE__ */ ((tick = globals.process?.nextTick) =>
+  tick && !tick.clock ? tick : soon)();
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
