@@ -39,7 +39,8 @@ export function expectLimited(response: TestedResponse, expected: { readonly by?
     fail(`The request should be limited by ${names([by])}, but ${actual}.`);
   }
   if (retryAfter !== undefined && seen.retryAfter !== retryAfter) {
-    fail(`The request should be limited with Retry-After: ${retryAfter}, but ${saw("Retry-After", seen.retryAfter)}.`);
+    const actual = seen.retryAfter === undefined ? "has no Retry-After" : `says ${seen.retryAfter}`;
+    fail(`The request should be limited with Retry-After: ${retryAfter}, but the response ${actual}.`);
   }
 }
 
@@ -60,7 +61,8 @@ export function expectNotLimited(response: TestedResponse, expected: { readonly 
   if (status === 429) fail(`The request should pass, but ${seen.by === undefined ? "a limit" : names(seen.by)} rejected it.`);
   if (status >= 500) fail(`The request should pass, but the status of its response is ${seen.status}${hint(seen)}.`);
   if (remaining !== undefined && seen.remaining !== remaining) {
-    fail(`The request should leave ${remaining} units, but ${saw("remaining units", seen.remaining)}.`);
+    const actual = seen.remaining === undefined ? `has ${uncounted}` : `says ${seen.remaining}`;
+    fail(`The request should leave ${remaining} units, but the response ${actual}.`);
   }
 }
 
@@ -72,19 +74,18 @@ function failWith(by: (...args: never) => unknown, message: string, { shown }: S
   throw error;
 }
 
+/** Why a response says nothing of limits. By default, a request passes uncounted if the store fails. */
+const uncounted = "no RateLimit header: no limit counted it, its store was too slow or failed, or the option `headers` is false";
+
 /** Why the status may not be the expected one. */
 function hint({ status = 0, remaining, text }: Seen): string {
   if (status === 503 && text?.includes("temporary-reduced-capacity")) return ": the store failed, and the limit denies then";
   if (status >= 500) return ": the app failed";
-  return remaining === undefined ? ", and it has no RateLimit header: no limit counted it, or the option `headers` is false" : "";
+  return remaining === undefined ? `, and it has ${uncounted}` : "";
 }
 
 function names(limits: readonly string[]): string {
   return limits.map((name) => JSON.stringify(name)).join(" and ");
-}
-
-function saw(what: string, value: number | undefined): string {
-  return value === undefined ? `the response has no ${what}` : `the response says ${value}`;
 }
 
 function see(response: TestedResponse): Seen {
