@@ -151,8 +151,8 @@ describe("headers of a request", () => {
     const port = await echo();
     const { createConnection } = Agent.prototype;
     // Only root may listen on port 80.
-    vi.spyOn(Agent.prototype, "createConnection").mockImplementation((options) => {
-      return createConnection({ ...options, port: options.port === 80 ? port : options.port });
+    vi.spyOn(Agent.prototype, "createConnection").mockImplementation(function (this: Agent, options) {
+      return createConnection.call(this, { ...options, port: options.port === 80 ? port : options.port });
     });
     atEnd(() => vi.restoreAllMocks());
     const { url } = await startGateway("http://127.0.0.1", loose, { preserveHost: false });
