@@ -111,7 +111,9 @@ describe("the plugin", () => {
   });
 
   it("says how it is registered if it is given to register itself", () => {
-    expect(() => rateLimit(Fastify() as never)).toThrow("was given an instance of Fastify");
+    expect(() => rateLimit(Fastify() as never)).toThrow(
+      'was given an instance of Fastify. Write app.register(rateLimit({ limit: 100, window: "1m" })).',
+    );
   });
 
   it("is closed with the app, and then releases requests that it holds", async () => {

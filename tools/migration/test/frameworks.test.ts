@@ -87,7 +87,7 @@ describe.each(Object.entries(adapters))("the middleware for %s", (ours, { rateLi
   it("is to be called before it is mounted, which the error says", async () => {
     expect(await errorOf(ours, rateLimit)).toMatchObject({
       code: "FLOODGATE_INVALID_OPTION",
-      message: `rateLimit takes an object of options, but was given ${takes}. Call it when the app is set up: app.use(rateLimit({ limit: 100, window: "1m" })).`,
+      message: `rateLimit takes an object of options, but was given ${takes}. Write app.use(rateLimit({ limit: 100, window: "1m" })).`,
     });
   });
 });

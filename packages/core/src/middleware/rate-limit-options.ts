@@ -38,7 +38,7 @@ export function checkRateLimitOptions<Req>(where: string, options: RateLimitOpti
   const request = requestName(options);
   if (request !== undefined) {
     throw invalidOption(
-      `${where} takes an object of options, but was given ${request}. Call it when the app is set up: app.use(${where}({ limit: 100, window: "1m" })).`,
+      `${where} takes an object of options, but was given ${request}. Write app.${/Fastify/.test(request) ? "register" : "use"}(${where}({ limit: 100, window: "1m" })).`,
     );
   }
   checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');

@@ -95,7 +95,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [
       "a request of Node, because rateLimit was mounted and not called",
       { headers: {}, socket: {}, url: "/" },
-      /^FLOODGATE_INVALID_OPTION: .*given a request of Node.* Call it when the app is set up: app\.use\(rateLimit\(\{ limit: 100, window: "1m" \}\)\)/,
+      /^FLOODGATE_INVALID_OPTION: .*given a request of Node.* Write app\.use\(rateLimit\(\{ limit: 100, window: "1m" \}\)\)/,
     ],
   ])("%s", (_, options, message) => {
     const said = messageOf(() => made(options));
