@@ -9,6 +9,7 @@ export interface MysqlExecutor {
 
 /** A pool of `mysql2/promise`, or of `mariadb`. */
 export interface MysqlPool extends MysqlExecutor {
+  /** Never called. It tells a pool from one connection, whose transactions would hold our changes. */
   getConnection(): PromiseLike<unknown>;
 }
 
@@ -20,8 +21,8 @@ const others = {
 };
 const noTable = "ER_NO_SUCH_TABLE";
 /**
- * Another transaction came first, and this one did nothing. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot.
- * ER_DATA_OUT_OF_RANGE is what an insert raises that is late.
+ * Another change came first, and this one changed no count. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot.
+ * ER_DATA_OUT_OF_RANGE is what our statements raise if they are late, or if a row is not as expected.
  */
 const overtaken: ReadonlySet<unknown> = new Set(["ER_DUP_ENTRY", "ER_LOCK_DEADLOCK", "ER_CHECKREAD", "ER_DATA_OUT_OF_RANGE"]);
 
@@ -39,7 +40,8 @@ export function mysqlMigration(options: TableOptions = {}): string {
 
 /**
  * A driver for MySQL 8 and MariaDB 10.6 and later: `databaseStore(mysql(createPool(url)))`, with `mysql2/promise`. One row is one statement;
- * several rows are one too, and another that inserts them if they are new. It works with each isolation level. `mysqlMigration()` has the SQL of its table.
+ * several rows are one too, and another that inserts those that are new. It works with each isolation level. `mysqlMigration()` has the SQL of
+ * its table.
  * @throws FloodgateError if an option is invalid.
  */
 export function mysql(client: MysqlPool | { promise(): MysqlPool }, options: TableOptions = {}): DatabaseDriver {
