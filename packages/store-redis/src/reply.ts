@@ -232,9 +232,10 @@ export class Reply {
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
-    if (isList && !isHeld && ((isLog && cells[1] !== 0) || count !== head + 2 * (cells[place] as number)))
-      this.wrong("the entries of a list", cells[place] as number);
-    return cells;
+    if (!isList || isHeld || ((!isLog || cells[1] === 0) && count === head + 2 * (cells[place] as number))) return cells;
+    this.wrong("the entries of a list", cells[place] as number);
+    // A search in a list of a wrong length may never end.
+    return noState;
   }
 }
 

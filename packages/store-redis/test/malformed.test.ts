@@ -147,6 +147,27 @@ describe("a modified reply", () => {
     );
   });
 
+  it.each([2 ** 40, 2 ** 70])("with %d in any place is read to its end", async (huge) => {
+    for (const limit of limits) {
+      await redis.flushall();
+      const one = { key: "a", limits: [limit], cost: 1 } as const;
+      const asks: Ask[] = [
+        { ...one, what: "consume" },
+        { ...one, what: "keyState" },
+      ];
+      const { replies, lateReply } = await decided(asks, true);
+      for (const [id, reply] of replies) {
+        for (const place of reply.keys()) {
+          const given = (args: readonly string[]) =>
+            idOf(args) === id ? Object.assign([...reply], { [place]: huge }) : (replies.get(idOf(args)) ?? lateReply);
+          const store = storeOver(given, true);
+          for (const { status, ...answer } of await askAll(store, asks))
+            if (status === "rejected") expect({ status, ...answer }).toMatchObject(fault);
+        }
+      }
+    }
+  });
+
   it("with numbers as strings, bytes or bigints is read correctly", async () => {
     await fc.assert(
       fc.asyncProperty(
