@@ -17,14 +17,15 @@ local function load(key)
     for i = 102, buckets + 2 do cells[i] = unpack(count_fields, value, first + 7 * i - 6) end
     cells[buckets + 3] = nil
     local away = now - cells[START]
-    -- The counts of a corrupted state may be too large to add up exactly.
-    local sum = 0
-    for i = COUNTS, COUNTS + buckets do sum = sum + abs(cells[i]) end
-    if -away <= windowMs and sum <= largest then past = away < width and 0 or min(floor(away / width), past) end
+    if -away <= windowMs then past = away < width and 0 or min(floor(away / width), past) end
     if past > 0 and past <= buckets then
       cells[START] = cells[START] + past * width
       for i = COUNTS + buckets, COUNTS, -1 do cells[i] = i - past >= COUNTS and cells[i - past] or 0 end
     end
+    -- The counts of a corrupted state may be too large to add up exactly.
+    local sum = 0
+    for i = COUNTS, COUNTS + buckets do sum = sum + abs(cells[i]) end
+    if sum > largest then past = buckets + 1 end
   end
   if past > buckets then
     cells = { [START] = floor(now / width) * width }

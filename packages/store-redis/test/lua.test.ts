@@ -168,6 +168,14 @@ describe("the Lua twins", () => {
     },
   );
 
+  it("keep the largest debt when a count beside it has left the window", async () => {
+    const twin = new Twin(server, script, freshKey(), [slidingWindowCounter({ limit: 10, window: "3ms", buckets: 3 })]);
+    const settle: Act = { plan: 0, settle: 0, cost: Number.MAX_SAFE_INTEGER };
+    await twin.play(startMs, [{ plan: 0, consume: 1 }]);
+    await twin.play(startMs + 1, [{ plan: 0, consume: 1 }, settle]);
+    await twin.play(startMs + 4, [settle, { plan: 0, peek: 1 }]);
+  });
+
   it("append to a long log without rewriting it, and drop expired entries", async () => {
     const [key, policy, requests] = [freshKey(), slidingWindowLog({ limit: 1000, window: 1000 }), 2000];
     await server.command("CONFIG", "RESETSTAT");
