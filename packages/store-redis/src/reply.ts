@@ -220,22 +220,21 @@ export class Reply {
   }
 
   #cells({ policy, algorithm }: Limit, maxEntries: number): Cells {
-    // A list's own numbers, and the place of its length among them.
+    const isHeld = policy.holdMs !== undefined;
     const isLog = policy.algorithm === "sliding-window-log";
-    const isList = isLog || policy.holdMs !== undefined;
-    const isHeld = policy.holdMs !== undefined && policy.algorithm !== "concurrency";
-    const [head, place] = isLog ? [3, 2] : [2, 0];
-    const most = isList
-      ? head + 2 * maxEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * maxInspected : 0)
-      : algorithm.size(policy, noState, 0);
-    const count = this.turn("the size of a state", isList ? head : most, most);
+    // Held units are a list, and a log is one. An algorithm's size has room for one entry more in each.
+    const lists = Number(isHeld) + Number(isLog);
+    const least = algorithm.size(policy, noState, 0) - 2 * lists;
+    const count = this.turn("the size of a state", least, least + 2 * lists * maxEntries);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
-    if (!isList || isHeld || ((!isLog || cells[1] === 0) && count === head + 2 * (cells[place] as number))) return cells;
-    this.wrong("the entries of a list", cells[place] as number);
+    const held = isHeld ? (cells[0] as number) : 0;
+    const ofLog = (name: string): number => (isLog ? (cells[algorithm.cells.indexOf(name) + 2 * held] as number) : 0);
+    if (ofLog("from") === 0 && count === least + 2 * (held + ofLog("to"))) return cells;
+    this.wrong("the entries of a list", held + ofLog("to"));
     // A search in a list of a wrong length may never end.
-    return noState;
+    return new Float64Array(least);
   }
 }
 

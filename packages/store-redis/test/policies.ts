@@ -9,6 +9,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { heldPolicy } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { policies as everyAlgorithm } from "../../conformance/src/store/algorithms.js";
 
@@ -47,4 +48,7 @@ export const everyState: readonly Policy[] = [
   ...tenAnHour,
   slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
   slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
+  ...[fixedWindow, slidingWindowCounter, slidingWindowLog].map((windows) =>
+    heldPolicy("test", windows({ limit: 10, window: "365d" }), 86_400_000),
+  ),
 ];
