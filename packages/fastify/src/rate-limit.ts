@@ -145,7 +145,7 @@ const sentLater = Symbol("sent");
 function apply({ limit, options: { onLimited } }: Limit, request: FastifyRequest, reply: FastifyReply, done: Done): void {
   decideRequest(limit, request, reply.raw, done, (_request, _response, _done, outcome) => {
     const { headers, action, status, body, decision } = outcome;
-    for (const { name, value, list } of headers) reply.header(name, list ? listed(reply.getHeader(name), value) : value);
+    for (const { name, value, list } of headers) reply.header(list || name, list ? listed(reply.getHeader(list), value) : value);
     const handler = (): unknown => {
       for (const one of [reply.code(status), reply.raw]) dropBody(one);
       if (onLimited === "throw") throw Object.assign(new LimitedError({ decision }), { statusCode: status });

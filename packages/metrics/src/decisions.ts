@@ -189,7 +189,7 @@ export function explainHeader(admits: (request: any) => boolean, options: Explai
     const others = uncheckedRules(context).filter(({ name }) => name !== rule);
     items.push(...others.slice(0, maxUnchecked).map(({ name, because }) => `${text(name)};not=${because}`));
     if (others.length > maxUnchecked) items.push(`"";more=${others.length - maxUnchecked}`);
-    context.extraHeader = { name: "RateLimit-Explain", value: items.join(", "), list: true };
+    context.extraHeader = { name: "RateLimit-Explain", value: items.join(", "), list: "ratelimit-explain" };
   });
 }
 

@@ -12,11 +12,14 @@ export type HeaderFormat = "standard" | "draft-7" | "draft-6" | "legacy";
 /** One format, a draft together with the legacy headers, or none. */
 export type HeadersOption = HeaderFormat | readonly [Exclude<HeaderFormat, "legacy">, "legacy"] | false;
 
-/** A response header. A list's items are appended to those of an earlier middleware; other values replace. */
 export interface Header {
   readonly name: string;
   readonly value: string;
-  readonly list: boolean;
+  /**
+   * Of a list, whose items are appended to those of an earlier middleware: its name in lower case, which frameworks need no time to convert.
+   * `false` if the value replaces an earlier one.
+   */
+  readonly list: string | false;
 }
 
 export interface Report {
@@ -109,12 +112,12 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
       states += `;t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
     }
     return [
-      { name: "RateLimit-Policy", value: policies, list: true },
-      { name: "RateLimit", value: states, list: true },
+      { name: "RateLimit-Policy", value: policies, list: "ratelimit-policy" },
+      { name: "RateLimit", value: states, list: "ratelimit" },
     ];
   },
   "draft-7": single(({ decisions, reported }) => [
-    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
+    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: "ratelimit-policy" },
     {
       name: "RateLimit",
       value: `limit=${integer(reported.limit)}, remaining=${integer(reported.remaining)}, reset=${seconds(waitMs(reported))}`,
@@ -122,13 +125,13 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     },
   ]),
   "draft-6": single(({ decisions, reported }) => [
-    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
+    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: "ratelimit-policy" },
     { name: "RateLimit-Limit", value: `${integer(reported.limit)}`, list: false },
     { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}`, list: false },
     { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}`, list: false },
   ]),
   legacy: single(({ reported, rejectedBy }) => {
-    const headers = [
+    const headers: Header[] = [
       { name: "X-RateLimit-Limit", value: `${reported.limit}`, list: false },
       { name: "X-RateLimit-Remaining", value: `${reported.remaining}`, list: false },
       { name: "X-RateLimit-Reset", value: `${seconds(reported.atMs + waitMs(reported))}`, list: false },

@@ -6,8 +6,8 @@ function response(sent = false) {
   return {
     headers,
     headersSent: sent,
-    getHeader: (name: string) => headers.get(name),
-    setHeader: (name: string, value: string) => headers.set(name, value),
+    getHeader: (name: string) => headers.get(name.toLowerCase()),
+    setHeader: (name: string, value: string) => headers.set(name.toLowerCase(), value),
   };
 }
 
@@ -15,22 +15,22 @@ describe("setHeaders", () => {
   it("adds the items of a list to those before, and replaces other values", () => {
     const target = response();
     setHeaders(target, [
-      { name: "RateLimit", value: '"a";r=1', list: true },
+      { name: "RateLimit", value: '"a";r=1', list: "ratelimit" },
       { name: "Retry-After", value: "1", list: false },
     ]);
     setHeaders(target, [
-      { name: "RateLimit", value: '"b";r=2', list: true },
+      { name: "RateLimit", value: '"b";r=2', list: "ratelimit" },
       { name: "Retry-After", value: "2", list: false },
     ]);
     expect([...target.headers]).toEqual([
-      ["RateLimit", '"a";r=1, "b";r=2'],
-      ["Retry-After", "2"],
+      ["ratelimit", '"a";r=1, "b";r=2'],
+      ["retry-after", "2"],
     ]);
   });
 
   it("changes nothing once the headers are sent", () => {
     const target = response(true);
-    setHeaders(target, [{ name: "RateLimit", value: '"a";r=1', list: true }]);
+    setHeaders(target, [{ name: "RateLimit", value: '"a";r=1', list: "ratelimit" }]);
     expect(target.headers.size).toBe(0);
   });
 });
