@@ -1,4 +1,5 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { algorithmOf, heldPolicy } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { variants } from "../../conformance/src/store/algorithms.js";
 import { planOf } from "../../conformance/src/store/plans.js";
@@ -67,3 +68,17 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
 export const smallPlans: fc.Arbitrary<Plans> = plansOf(small);
 export const largePlans: fc.Arbitrary<Plans> = plansOf(large);
 export const shortPlans: fc.Arbitrary<Plans> = plansOf(short);
+
+/** The same plans. Some of them hold their units. */
+export function orHeld(plans: fc.Arbitrary<Plans>): fc.Arbitrary<Plans> {
+  const timeMs = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(1000, 60_000, 2_000_000_000));
+  const holdMs = fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: timeMs });
+  return fc
+    .tuple(plans, holdMs)
+    .map(([made, holdMs]) => (made.every(mayHold) ? made.map((policy) => heldPolicy("plans", policy, holdMs)) : made));
+}
+
+function mayHold(policy: Policy): boolean {
+  const { delays, countsRejected, renew } = algorithmOf(policy);
+  return !delays && !renew && !countsRejected?.(policy);
+}

@@ -98,13 +98,8 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   decide: (limit, cells, at, nowMs, cost, commit) => take(limit, cells, at, nowMs, cost, commit, false),
 
   settle({ holdMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const atMs = timeOf(cells, at, nowMs, holdMs);
-    if (cost >= reserved || atMs === undefined || chargedAtMs + holdMs <= atMs) return 0;
-    const units = release(cells, at, chargedAtMs + holdMs, reserved - cost);
-    // A list of nothing but units that have ended is no state.
-    const ended = endedAt(cells, at, atMs);
-    if (ended === countOf(cells, at)) dropFirst(cells, at, ended);
-    return 0 - units;
+    if (cost >= reserved) return 0;
+    return 0 - release(cells, at, timeOf(cells, at, nowMs, holdMs), chargedAtMs + holdMs, reserved - cost);
   },
 
   renew(limit, cells, at, nowMs, chargedAtMs, cost) {

@@ -90,8 +90,12 @@ export function hold(cells: Cells, at: number, endMs: number, units: number, beh
   cells[at + COUNT] = count + 1;
 }
 
-/** Stops holding units that end at `endMs`. Returns how many of them there were. */
-export function release(cells: Cells, at: number, endMs: number, units: number, behind = 0): number {
+/**
+ * Stops holding units that end at `endMs`, if they are still held at `atMs`, the time of the list. Returns how many of them there were. Entries
+ * that have ended stay as long as others are held: they count again if the clock steps back.
+ */
+export function release(cells: Cells, at: number, atMs: number | undefined, endMs: number, units: number, behind = 0): number {
+  if (atMs === undefined || endMs <= atMs) return 0;
   const count = countOf(cells, at);
   let low = 0;
   let high = count;
@@ -103,8 +107,12 @@ export function release(cells: Cells, at: number, endMs: number, units: number, 
   if (low === count || endOf(cells, at, low) !== endMs) return 0;
   const released = Math.min(units, unitsIn(cells, at, low));
   cells[at + HELD] = unitsOf(cells, at) - released;
-  if ((cells[at + HEAD + 2 * low + 1] as number) > released) (cells[at + HEAD + 2 * low + 1] as number) -= released;
-  else remove(cells, at, low, 1, behind);
+  if (unitsIn(cells, at, low) > released) (cells[at + HEAD + 2 * low + 1] as number) -= released;
+  else {
+    remove(cells, at, low, 1, behind);
+    // A list of nothing but units that have ended is no state.
+    if (endedAt(cells, at, atMs) === count - 1) dropFirst(cells, at, count - 1, behind);
+  }
   return released;
 }
 

@@ -37,12 +37,6 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
     const from = behind(cells, at);
     return from + inner.cells.length <= cells.length ? inner.size(policy, cells, from) : inner.size(policy, noCells, 0);
   };
-  /** Drops what has ended. Returns how many cells lie behind the list. */
-  const tidy = (policy: P, cells: Cells, at: number, atMs: number | undefined): number => {
-    const size = sizeBehind(policy, cells, at);
-    dropFirst(cells, at, atMs === undefined ? countOf(cells, at) : endedAt(cells, at, atMs), size);
-    return size;
-  };
 
   return {
     ...inner,
@@ -66,7 +60,8 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       const allowed = seen.allowed && !isFull;
       let heldUntilMs: number | undefined;
       if (allowed && commit) {
-        const size = tidy(policy, cells, at, atMs);
+        const size = sizeBehind(policy, cells, at);
+        dropFirst(cells, at, first, size);
         if (forMs > 0) {
           const windowEndMs = inner.windowEndMs?.(policy, seen.atMs) ?? Number.POSITIVE_INFINITY;
           heldUntilMs = Math.min((atMs ?? nowMs) + forMs, windowEndMs);
@@ -106,8 +101,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
 
     settleHeld(policy, cells, at, nowMs, heldUntilMs, reserved, cost) {
       const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
-      const size = tidy(policy, cells, at, atMs);
-      const released = release(cells, at, heldUntilMs, reserved, size);
+      const released = release(cells, at, atMs, heldUntilMs, reserved, sizeBehind(policy, cells, at));
       const charged = cost === 0 ? 0 : inner.settle(policy, cells, behind(cells, at), nowMs, nowMs, 0, cost);
       return charged - released;
     },
