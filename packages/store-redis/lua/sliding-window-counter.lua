@@ -119,8 +119,8 @@ local function settle(key, charged_at, reserved, cost)
   local change, count = 0, 0
   if age == 0 or age >= past and age <= buckets then count = cells[COUNTS + age] end
   if count ~= 0 or reserved == 0 then
-    -- The sum of all counts times the width must stay below 2^53.
-    local room = floor(largest / width)
+    -- The sum of all counts stays below 2^53, and so does a count times the width.
+    local room = floor(largest / max(width, buckets + 1))
     for i = COUNTS, COUNTS + buckets do room = room - abs(cells[i]) end
     change = change_of(reserved, cost)
     change = max(-abs(count), min(change, max(room, 0)))

@@ -83,7 +83,7 @@ local function settle(key, charged_at, reserved, cost)
   local count = age == 0 and newest or age == 1 and oldest or 0
   if count ~= 0 or reserved == 0 then
     change = change_of(reserved, cost)
-    change = max(-abs(count), min(change, max(floor(largest / windowMs) - abs(newest) - abs(oldest), 0)))
+    change = max(-abs(count), min(change, max(floor(largest / max(windowMs, 2)) - abs(newest) - abs(oldest), 0)))
   end
   if change ~= 0 then
     count = settled(count, change, limit)

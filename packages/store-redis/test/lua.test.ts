@@ -115,6 +115,32 @@ describe("the Lua twins", () => {
     );
   });
 
+  it("settle debts near 2^53 in narrow sub-windows as core does, also when the clock then steps back", async () => {
+    const half = 2 ** 49;
+    const units = fc.constantFrom(1, half, 2 ** 52, Number.MAX_SAFE_INTEGER);
+    const moment = fc.record({
+      byMs: fc.integer({ min: -3, max: 4 }),
+      act: fc.oneof(
+        { weight: 2, arbitrary: fc.record({ plan: fc.nat(1), consume: fc.constantFrom(1, half) }) },
+        { weight: 3, arbitrary: fc.record({ plan: fc.constant(0), settle: fc.nat(2), cost: units }) },
+        { weight: 1, arbitrary: fc.record({ plan: fc.constant(0), charge: units }) },
+      ) as fc.Arbitrary<Act>,
+    });
+    const life = fc.array(moment, { minLength: 8, maxLength: 25 });
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4 }), life, async (buckets, moments) => {
+        const plans = [half, 5].map((limit) => slidingWindowCounter({ limit, window: `${BigInt(buckets)}ms`, buckets }));
+        const twin = new Twin(server, script, freshKey(), plans);
+        let nowMs = startMs;
+        for (const { byMs, act } of moments) {
+          nowMs += byMs;
+          await twin.play(nowMs, [act, { plan: 1, peek: 1 }]);
+        }
+      }),
+      runs(1000),
+    );
+  });
+
   it("search long logs as core does", async () => {
     const plan = fc.record({ limit: fc.integer({ min: 100, max: 400 }), countRejected: fc.boolean() });
     const moment = fc.record({

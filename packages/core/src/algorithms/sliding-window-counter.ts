@@ -67,11 +67,12 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     );
   }
   const bucketMs = windowMs / buckets;
-  // A count with a debt as large as the limit, multiplied by the width, stays below 2^53.
+  const factor = largestFactor(bucketMs, buckets);
+  // So a count may have a debt as large as the limit.
   checkExact(
     where,
-    limit * bucketMs,
-    `Lower the limit to at most ${Math.floor(2 ** 52 / bucketMs)}, shorten the window, or use more buckets.`,
+    limit * factor,
+    `Lower the limit to at most ${Math.floor(2 ** 52 / factor)}, shorten the window, or use more buckets.`,
     2 ** 52,
   );
   return Object.freeze({
@@ -85,6 +86,14 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     spanMs: windowMs,
     stateKind: `sliding-window-counter ${windowMs} ${buckets}`,
   });
+}
+
+/**
+ * A count times this stays below 2^53. So all counts together do too, also those that have left the window: they count again if the clock steps
+ * back.
+ */
+function largestFactor(bucketMs: number, buckets: number): number {
+  return Math.max(bucketMs, buckets + 1);
 }
 
 /** The next lower number that divides the window. Starts at 1,000 at most: more buckets are no use, and the search would take long. */
@@ -211,8 +220,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
       if (cells[cell] === 0) return 0;
     }
     const count = reserved === 0 && past > 0 ? 0 : (cells[cell] as number);
-    // The sum of all counts, multiplied by the width, stays below 2^53.
-    let room = Math.floor(Number.MAX_SAFE_INTEGER / bucketMs);
+    let room = Math.floor(Number.MAX_SAFE_INTEGER / largestFactor(bucketMs, buckets));
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
     const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
     if (change === 0) return 0;
