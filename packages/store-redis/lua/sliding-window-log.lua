@@ -152,14 +152,24 @@ local function window_of(key, to, oldest, stored, newest, logged)
   return at, from, dropped, total
 end
 
--- Writes the entry of the units that are taken now. The log counts from the index `from` on, where `base` units no longer count; `stored`
--- is that number as stored.
-local function log_units(key, to, stored, newest, at, from, base, total, reset)
-  local made = pack(fields, at, total)
+-- Writes the entry of the `units` that are taken now. The log counts from the index `from` on, where `base` units no longer count; `stored`
+-- is that number as stored, and `total` is that of the last entry.
+local function log_units(key, to, stored, newest, at, from, base, total, units, reset)
   local again = newest == at
-  if from * 2 >= to then
+  local kept = again and to - 1 or to
+  local made = pack(fields, at, total + units)
+  if base > 0 and total + units > deepest then
+    -- The running totals restart before they get too large.
+    local counts = {}
+    hold(key, from, to)
+    for i = from, kept - 1 do
+      local time, units_at = entry(key, i)
+      counts[#counts + 1] = pack(fields, time, units_at - base)
+    end
+    write(key, pack(head, layout, 0, 0) .. concat(counts) .. pack(fields, at, total - base + units), reset)
+  elseif from * 2 >= to then
     -- Half of the entries no longer count.
-    local counts = slice(key, from, again and to - 1 or to)
+    local counts = slice(key, from, kept)
     write(key, pack(head, layout, base, 0) .. counts .. made, reset)
   else
     local next_free = head_size + entry_size * to
@@ -183,13 +193,14 @@ local function decide(key, cost, commit)
   local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or countRejected == 1)
+  local units = 0
   if logs then
     -- A logged rejection evicts as many old units. A log that is longer than the limit keeps its length.
-    total = total + min(cost, limit)
-    base = max(base, total - most)
+    units = min(cost, limit)
+    base = max(base, total - (most - units))
   end
 
-  local kept = total - base
+  local kept = total - base + units
   local remaining = max(limit - kept, 0)
   local reset = kept == 0 and 0 or (logs and at or newest) + windowMs - now
   local retry, waited = 0, to
@@ -197,7 +208,7 @@ local function decide(key, cost, commit)
     retry = -1
   elseif cost > remaining then
     -- The request fits when this unit has left. It may belong to the entry that is about to be written.
-    waited = first_above(key, from, to, true, total - (limit - cost) - 1)
+    waited = first_above(key, from, to, true, total - (limit - cost) + units - 1)
     local leaves = at
     if waited < to then
       leaves = entry(key, waited)
@@ -214,7 +225,7 @@ local function decide(key, cost, commit)
     if base > dropped then
       from = first_above(key, from, to, true, base)
     end
-    log_units(key, to, stored, newest, at, from, base, total, reset)
+    log_units(key, to, stored, newest, at, from, base, total, units, reset)
   end
   return allowed, remaining, retry, reset, 0, at - now, state
 end
@@ -232,18 +243,9 @@ local function settle(key, charged_at, reserved, cost)
     local at, start, dropped, before = window_of(key, to, from, base, newest, total)
     change = window_change_of(reserved, cost)
     change = max(min(change, deepest - (before - dropped)), 0)
-    local after, reset = before + change, at + windowMs - now
-    if change > 0 and after <= deepest then
-      log_units(key, to, base, newest, at, start, dropped, after, reset)
-    elseif change > 0 then
-      -- The running totals restart before they get too large.
-      local others = {}
-      hold(key, start, to)
-      for i = start, to - 1 do
-        local time, units = entry(key, i)
-        if time ~= at then others[#others + 1] = pack(fields, time, units - dropped) end
-      end
-      write(key, pack(head, layout, 0, 0) .. concat(others) .. pack(fields, at, after - dropped), reset)
+    if change > 0 then
+      local reset = at + windowMs - now
+      log_units(key, to, base, newest, at, start, dropped, before, change, reset)
     end
   elseif place < to then
     local time, units = entry(key, place)

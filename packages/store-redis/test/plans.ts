@@ -11,6 +11,8 @@ const ms = (n: number) => `${BigInt(n)}ms` as const;
 
 interface Scale {
   readonly quota: fc.Arbitrary<number>;
+  /** The limits of windows and logs, which multiply nothing. */
+  readonly limit: fc.Arbitrary<number>;
   readonly timeMs: fc.Arbitrary<number>;
   readonly delay: fc.Arbitrary<{ maxDelayMs?: number }>;
 }
@@ -20,21 +22,25 @@ const delay = fc.oneof(fc.constant({}), fc.record({ maxDelayMs: fc.nat(200) }));
 
 const small: Scale = {
   quota,
+  limit: quota,
   timeMs: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000)),
   delay,
 };
 
-/** Plans whose products come close to 2^53. */
+const million = fc.integer({ min: 1, max: 1_000_000 });
+
+/** Plans whose numbers or products come close to 2^53. */
 const large: Scale = {
-  quota: fc.integer({ min: 1, max: 1_000_000 }),
+  quota: million,
+  limit: fc.oneof(million, fc.integer({ min: 2 ** 50, max: Number.MAX_SAFE_INTEGER })),
   timeMs: fc.integer({ min: 1, max: 2_000_000_000 }),
   delay: fc.record({ maxDelayMs: fc.nat(2 ** 31 - 1) }),
 };
 
 /** Plans with times so short that the server's clock passes them within a few steps. */
-const short: Scale = { quota, timeMs: fc.integer({ min: 1, max: 12 }), delay };
+const short: Scale = { quota, limit: quota, timeMs: fc.integer({ min: 1, max: 12 }), delay };
 
-function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
+function plansOf({ quota, limit, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
   const several = <Times, Numbers>(times: fc.Arbitrary<Times>, numbers: fc.Arbitrary<Numbers>, make: (all: Times & Numbers) => Policy) =>
     fc
       .tuple(times, fc.array(numbers, { minLength: 1, maxLength: 3 }))
@@ -49,8 +55,8 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
     { weight: 1, arbitrary: fc.integer({ min: 95, max: 300 }) },
   );
   return fc.oneof(
-    several(window, fc.record({ limit: quota }), fixedWindow),
-    several(window, fc.record({ limit: quota, countRejected: fc.boolean() }), slidingWindowLog),
+    several(window, fc.record({ limit }), fixedWindow),
+    several(window, fc.record({ limit, countRejected: fc.boolean() }), slidingWindowLog),
     several(fc.record({ width: timeMs, buckets }), fc.record({ limit: quota }), ({ width, ...options }) =>
       slidingWindowCounter({ ...options, window: ms(width * options.buckets) }),
     ),

@@ -12,9 +12,9 @@ import {
 } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { variants } from "./algorithms.js";
+import { policies, variants } from "./algorithms.js";
 import { agreesWithModel } from "./bounds.js";
-import { playAll, scripts } from "./scripts.js";
+import { type Outcome, playAll, scripts, scriptsOf } from "./scripts.js";
 import type { Suite, World } from "./world.js";
 
 /** Policies whose products come close to 2^53, the limit of exact integers. */
@@ -59,6 +59,29 @@ export function largeCases(suite: Suite): void {
     },
   );
 
+  suite.it("a window and a log decide on numbers up to 2^53 as on small ones", async (world) => {
+    const counted = policies.filter((policy) => policy.algorithm === "fixed-window" || policy.algorithm === "sliding-window-log");
+    // The most that one refund gives back.
+    const max = Number.MAX_SAFE_INTEGER - 63;
+    const largest = fc.oneof(fc.constant(max), fc.integer({ min: 2 ** 50, max }));
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(counted, { refunds: true, jumps: true, longest: 40 }), largest, async ([policy, steps], most) => {
+        const times = Math.floor(most / policy.quota);
+        const scaled = steps.map((step) => ("cost" in step ? { ...step, cost: step.cost * times } : step));
+        const options = { limit: policy.quota * times, window: `${BigInt(policy.spanMs)}ms` } as const;
+        const countRejected = "countRejected" in policy && policy.countRejected;
+        const larger = policy.algorithm === "fixed-window" ? fixedWindow(options) : slidingWindowLog({ ...options, countRejected });
+        const decided = await playAll(world, world.limiter(policy), "key", steps);
+        const outcomes = await playAll(world, world.limiter(larger), "key", scaled);
+        for (const [i, outcome] of outcomes.entries()) {
+          const small = decided[i] as Outcome;
+          assert.deepEqual(numbersOf(outcome, 1), numbersOf(small, times), `step ${i}`);
+        }
+      }),
+      world.runs(100),
+    );
+  });
+
   suite.it("a policy of any size is refused, or refunds a full charge in full and can owe as much again", async (world) => {
     const share = fc.double({ min: 0, max: 0.99, noNaN: true });
     await fc.assert(
@@ -84,6 +107,13 @@ export function largeCases(suite: Suite): void {
 }
 
 const verdictOf = ({ allowed, remaining }: Decision) => ({ allowed, remaining });
+
+/** All numbers of an outcome, its units multiplied. */
+function numbersOf(outcome: Outcome, times: number): unknown {
+  if (typeof outcome === "number") return outcome * times;
+  const { allowed, remaining, retryAfterMs, resetAfterMs, atMs } = outcome;
+  return { allowed, remaining: remaining * times, retryAfterMs, resetAfterMs, atMs };
+}
 
 /** Within a script of such spans, no clock leaves the range of `Date`. */
 const longestSpanMs = 1e13;

@@ -129,11 +129,12 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     let last = to;
     let latest = newestOf(cells, at);
     if (commit && (allowed || countRejected)) {
-      total += Math.min(cost, quota);
+      const units = Math.min(cost, quota);
       // Each logged unit of a rejected request replaces the oldest one, so an excess over the limit stays the same.
-      if (total - base > most) base = total - most;
-      last = append(cells, at, from, to, base, atMs, total);
+      last = append(cells, at, from, to, Math.max(base, total - (most - units)), atMs, total, units);
+      base = cells[at + BASE] as number;
       from = cells[at + FROM] as number;
+      total = totalBefore(cells, at, last);
       latest = atMs;
     }
 
@@ -203,7 +204,6 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
 
 /** Logs units that nothing was reserved for. They are one entry, however many they are. */
 function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, nowMs: number, cost: number): number {
-  const entries = at + ENTRIES;
   const to = cells[at + TO] as number;
   const atMs = timeOf(cells, at, nowMs, windowMs);
   const from = firstCounted(cells, at, nowMs, windowMs);
@@ -211,12 +211,7 @@ function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, 
   const total = from === to ? 0 : totalBefore(cells, at, to);
   const units = Math.max(Math.min(windowChangeOf(0, cost), maxDebt - (total - base)), 0);
   if (units === 0) return 0;
-  const last = append(cells, at, from, to, base, atMs, total + units);
-  // As with a settlement, the numbers restart before they get too large.
-  if (total + units > maxDebt) {
-    for (let i = cells[at + FROM] as number; i < last; i++) (cells[entries + 2 * i + 1] as number) -= base;
-    cells[at + BASE] = 0;
-  }
+  append(cells, at, from, to, base, atMs, total, units);
   return units;
 }
 
@@ -228,8 +223,11 @@ function dropOldest(cells: Cells, at: number, from: number, units: number): void
   cells[at + FROM] = firstAbove(cells, entries, from, cells[at + TO] as number, 1, base + units);
 }
 
-/** Keeps the entries from `from` on and appends one at `atMs`. Returns where they end. The space of dropped entries is reused. */
-function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number): number {
+/**
+ * Keeps the entries from `from` on and appends one of `units` at `atMs`. Returns where they end. The space of dropped entries is reused. As with
+ * a settlement, the numbers restart before they get too large.
+ */
+function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number, units: number): number {
   const entries = at + ENTRIES;
   let first = firstAbove(cells, entries, from, to, 1, base);
   let last = to;
@@ -239,9 +237,11 @@ function append(cells: Cells, at: number, from: number, to: number, base: number
     first = 0;
   }
   if (last > first && cells[entries + 2 * last - 2] === atMs) last--;
+  const less = total + units > maxDebt ? base : 0;
+  if (less > 0) for (let i = first; i < last; i++) (cells[entries + 2 * i + 1] as number) -= less;
   cells[entries + 2 * last] = atMs;
-  cells[entries + 2 * last + 1] = total;
-  cells[at + BASE] = base;
+  cells[entries + 2 * last + 1] = total - less + units;
+  cells[at + BASE] = base - less;
   cells[at + FROM] = first;
   cells[at + TO] = last + 1;
   return last + 1;
