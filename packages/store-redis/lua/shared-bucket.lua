@@ -66,7 +66,7 @@ end
 -- The milliseconds until the missing parts have flowed in; nil if nothing is missing or the numbers cannot be valid.
 local function shared_rest(most, amount, missing)
   local rest
-  if missing > 0 and most >= 1 and most <= deepest and amount >= 1 and amount <= deepest then
+  if missing > 0 and most >= 1 and most <= deepest and amount >= 1 and amount <= largest then
     local depth = shared_deepest(most, amount)
     if missing <= depth then
       rest = shared_takes(most, amount, missing)

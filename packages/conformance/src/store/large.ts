@@ -118,12 +118,19 @@ function numbersOf(outcome: Outcome, times: number): unknown {
 /** Within a script of such spans, no clock leaves the range of `Date`. */
 const longestSpanMs = 1e13;
 
+const yearMs = 365 * 86_400_000;
+
 /** Policies of any size. Making a policy throws if its numbers are too large for exact arithmetic. */
 const anySize: fc.Arbitrary<Policy | undefined> = fc
   .record({
     kind: fc.constantFrom(...variants),
     quota: fc.oneof(fc.integer({ min: 1, max: 1e10 }), fc.integer({ min: 1, max: 2 ** 50 })),
-    amount: fc.oneof(fc.integer({ min: 1, max: 1e8 }), fc.integer({ min: 1, max: 2 ** 50 })),
+    amount: fc.oneof(
+      fc.integer({ min: 1, max: 1e8 }),
+      fc.integer({ min: 1, max: 2 ** 50 }),
+      // Whole years' worth a millisecond: such amounts may come close to 2^53.
+      fc.integer({ min: 1, max: Math.floor(Number.MAX_SAFE_INTEGER / yearMs) }).map((each) => each * yearMs),
+    ),
     every: fc.constantFrom("1s", "1m", "1h", "1d", "365d"),
   })
   .map(({ kind, quota, amount, every }) => {
