@@ -55,7 +55,7 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
   const act: fc.Arbitrary<Act> = fc.oneof(
     { weight: 6, arbitrary: fc.record({ plan, consume: cost }) },
     { weight: 2, arbitrary: fc.record({ plan, consume: cost, times: fc.integer({ min: 2, max: 6 }) }) },
-    { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
+    { weight: 1, arbitrary: fc.record({ plan, peek: fc.constantFrom("brief" as const, "whole") }) },
     { weight: 2, arbitrary: fc.record({ plan, settle: fc.oneof(fc.nat(2), fc.nat(20)), cost: realCost }) },
     { weight: 1, arbitrary: fc.record({ plan, charge: realCost.map((units) => Math.max(units, 1)) }) },
   );
@@ -134,7 +134,7 @@ describe("the Lua twins", () => {
         let nowMs = startMs;
         for (const { byMs, act } of moments) {
           nowMs += byMs;
-          await twin.play(nowMs, [act, { plan: 1, peek: 1 }]);
+          await twin.play(nowMs, [act, { plan: 1, peek: "brief" }]);
         }
       }),
       runs(1000),
@@ -181,7 +181,7 @@ describe("the Lua twins", () => {
     }
     await twin.play(startMs + 60, [
       { plan: 0, settle, cost: 0 },
-      { plan: 0, peek: 1 },
+      { plan: 0, peek: "brief" },
     ]);
   });
 
@@ -192,7 +192,7 @@ describe("the Lua twins", () => {
       for (const atMs of [0, 1000]) await twin.play(startMs + atMs, [{ plan: 0, consume: 1 }]);
       await twin.play(startMs + 1000 + 1000 * buckets, [{ plan: 0, settle: 0, cost: 2 }]);
       await twin.play(startMs + 999 + 1000 * buckets, [
-        { plan: 0, peek: 1 },
+        { plan: 0, peek: "brief" },
         { plan: 0, settle: 1, cost: 5 },
       ]);
     },
@@ -203,7 +203,7 @@ describe("the Lua twins", () => {
     const settle: Act = { plan: 0, settle: 0, cost: Number.MAX_SAFE_INTEGER };
     await twin.play(startMs, [{ plan: 0, consume: 1 }]);
     await twin.play(startMs + 1, [{ plan: 0, consume: 1 }, settle]);
-    await twin.play(startMs + 4, [settle, { plan: 0, peek: 1 }]);
+    await twin.play(startMs + 4, [settle, { plan: 0, peek: "brief" }]);
   });
 
   it("append to a long log without rewriting it, and drop expired entries", async () => {

@@ -7,7 +7,7 @@ import { heldKey } from "../src/keys.js";
 import { general } from "../src/script.js";
 
 /** A step of the script and its key; policies count from 0. */
-export type Step = readonly [key: string, act: "c" | "j" | "p" | "s" | "d", policy: number, ...numbers: number[]];
+export type Step = readonly [key: string, act: "c" | "j" | "p" | "i" | "s" | "d", policy: number, ...numbers: number[]];
 
 /** An instant later than any state's birth, so that only the algorithm decides whether a charge still counts. */
 export const whicheverState: number = Number.MAX_SAFE_INTEGER;
@@ -110,7 +110,7 @@ export class TwinReply {
 /** One act under one of a key's policies. `settle` selects a recent charge: 0 is the last. */
 export type Act = { readonly plan: number } & (
   | { readonly consume: number; readonly times?: number }
-  | { readonly peek: 1 }
+  | { readonly peek: "brief" | "whole" }
   | { readonly settle: number; readonly cost: number }
   | { readonly charge: number }
 );
@@ -147,7 +147,7 @@ export class Twin {
       const limit = this.#limits[plan] as Limit;
       const charge = charges[i];
       if ("consume" in act) return joins(act, limit) ? [this.#key, "j", plan, act.consume, act.times] : [this.#key, "c", plan, act.consume];
-      if (charge === undefined) return [this.#key, "p", plan];
+      if (charge === undefined) return [this.#key, isWhole(act) ? "i" : "p", plan];
       const { cost, atMs, heldUntilMs } = charge;
       return [this.#key, "s", plan, heldUntilMs === undefined ? cost : -cost, heldUntilMs ?? atMs, whicheverState, costOf(act)];
     });
@@ -167,6 +167,8 @@ export class Twin {
       const charge = charges[i];
       if ("consume" in act && joins(act, limit)) {
         wrote = this.#compareRow(limit, nowMs, act.consume, act.times, answer) || wrote;
+      } else if (isWhole(act)) {
+        this.#compareWhole(limit, nowMs, answer);
       } else if (charge === undefined) {
         const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
         this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
@@ -182,6 +184,14 @@ export class Twin {
     const [seconds, micros] = (time as string[]).map(Number) as [number, number];
     const expiryMs = Math.max(ofState as number, ofHeld as number);
     this.#checkExpiry(nowMs, answer.serverMs, expiryMs, seconds * 1000 + Math.floor(micros / 1000), wrote);
+  }
+
+  /** An inspected key: core decides the same on the state that is shown. */
+  #compareWhole(limit: Limit, nowMs: number, answer: TwinReply): void {
+    const [told, state] = answer.told(nowMs, 1, true);
+    assert.deepEqual(told, toldOf(this.#decide(limit, nowMs, 1, false)));
+    assert.deepEqual(seen(limit, state, nowMs, 1), told, "what the state says that is shown");
+    assert.deepEqual([answer.number(), answer.number(), answer.number(), answer.number()], [0, 0, 0, 0], "the block and the ban");
   }
 
   /** Equal requests in a row: the script tells the state that the first one finds, and how many it charged. */
@@ -260,6 +270,10 @@ export class Twin {
 /** Whether equal requests of a limit are decided in one go. */
 function joins(act: { readonly times?: number }, { algorithm }: Limit): act is { readonly times: number } {
   return act.times !== undefined && !algorithm.grows && !algorithm.delays;
+}
+
+function isWhole(act: Act): boolean {
+  return "peek" in act && act.peek === "whole";
 }
 
 function seen(limit: Limit, state: Cells, nowMs: number, cost: number): Told {
