@@ -128,6 +128,8 @@ for i = 1, tonumber(ARGV[5]) do
             local ends, units = unpack('>i7I7', value, place + 14 * i)
             left, until_ms = left - units, ends
           end
+          -- The sum of a corrupted list may be another.
+          if ended == entries then left = 0 end
           local _, _, wait = decide(key, left + cost, false)
           if wait < 0 then wait = huge end
           return wait, until_ms - now
