@@ -48,6 +48,8 @@ while arg <= last do
       writes = { nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }
       for _ = 1, 2 do
         size = before + 1
+        -- A hole would hide the rest from `#`, by which `append_problem` finds what it removes.
+        answer[size] = 0
         local passes = true
         for i = 1, count do
           check = key + i
@@ -66,11 +68,11 @@ while arg <= last do
         whole = passes
         if whole then
           put_all()
+          answer[before + 1] = 1
           break
         end
         writes = nil
       end
-      answer[before + 1] = whole and 1 or 0
     end
     for _ = 1, tonumber(ARGV[arg - 1]) do
       before = size

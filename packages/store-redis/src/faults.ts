@@ -34,7 +34,8 @@ export function isMoving(text: string): boolean {
 /** A whole batch failed in Redis or its client. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  const advice = /NOPERM.*\bkeys?\b/.test(text) ? `. ${allow("~<prefix>:*")}` : "";
+  const [denied, command] = /NOPERM.*?(?:'(\w+)|\bkeys?\b)/.exec(text) ?? [];
+  const advice = denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
   return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}${advice}`, { cause });
 }
 

@@ -155,3 +155,24 @@ describe.each<[string, (name: string) => Promise<unknown>]>([
     expect(await limiter.consume(key)).toMatchObject({ allowed: true, degraded: false });
   });
 });
+
+it("a request under several limits fails alone, wherever it stands among others and whichever key of it holds another type", async () => {
+  const limits = everyState.map((policy, i) => createLimit(`several-${i}`, policy));
+  const suffixes = await Promise.all(limits.map(async (limit) => (await chargedName(limit, freshKey())).split("}")[1] as string));
+  /** Requests, each with the place of its key of another type, if any. */
+  const requests = fc.array(fc.tuple(fc.integer({ min: 2, max: limits.length }), fc.option(fc.nat())), { minLength: 2, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(requests, async (all) => {
+      const store = storeOf();
+      const asked = all.map(async ([count, broken]) => {
+        const key = freshKey();
+        if (broken !== null) await redis.rpush(`floodgate:{${key}}${suffixes[broken % count]}`, "1");
+        return limits.slice(0, count).map((limit): Check => ({ limit, key, cost: 1 }));
+      });
+      const decided = (await Promise.all(asked)).map((checks) => store.consumeAll(checks, timeoutMs));
+      const codes = (await Promise.allSettled(decided)).map((answer) => (answer.status === "rejected" ? answer.reason.code : undefined));
+      expect(codes).toEqual(all.map(([, broken]) => (broken === null ? undefined : "FLOODGATE_FOREIGN_VALUE")));
+    }),
+    runs(60),
+  );
+});
