@@ -34,9 +34,13 @@ export function isMoving(text: string): boolean {
 /** A whole batch failed in Redis or its client. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  const [denied, command] = /NOPERM.*?(?:'(\w+)|\bkeys?\b)/.exec(text) ?? [];
-  const advice = denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}${advice}`, { cause });
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}${adviceOn(text)}`, { cause });
+}
+
+/** What to allow, if the server says that its user may not run a command or use a key. Valkey 9 says it of commands in scripts too. */
+function adviceOn(text: string): string {
+  const [denied, command] = /(?:NOPERM|ACL failure).*?(?:'(\w+)' command|\bkeys?\b)/.exec(text) ?? [];
+  return denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
 }
 
 /** One step of a batch failed. */
@@ -47,7 +51,10 @@ export function stepFault(text: string, key: string): FloodgateError {
       `The Redis key ${JSON.stringify(key)} holds a value of another type. Floodgate does not overwrite it. Delete it (the limiter's \`reset\` does), or give redisStore another \`prefix\`.`,
     );
   }
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}`);
+  return new FloodgateError(
+    "FLOODGATE_STORE_FAULT",
+    `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}${adviceOn(text)}`,
+  );
 }
 
 /** Whether Redis says that its user lacks a permission, but not which one. */

@@ -5,6 +5,7 @@ import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fault, stepFault } from "../src/faults.js";
 import { redisStore } from "../src/index.js";
 import { commands } from "../src/script.js";
 import { patienceMs } from "./patient-store.js";
@@ -146,5 +147,18 @@ describe("a Redis user with the permissions that docs/redis.md lists", () => {
   it("but other keys: the error says which rule allows them", async () => {
     const messages = await messagesOf(await restricted("resetkeys", "~another:*"), "floodgate-2");
     expect(messages[0]).toMatch(/ key.*Allow it: ACL SETUSER <user> ~<prefix>:\*\. See/);
+  });
+});
+
+describe("a permission that a server's error names", () => {
+  it.each([
+    ["NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", "+evalsha"],
+    ["NOPERM User default has no permissions to run the 'evalsha' command", "+evalsha"],
+    ["NOPERM No permissions to access a key", "~<prefix>:*"],
+    ["ERR ACL failure in script: User default has no permissions to run the 'set' command script: on @user_script:141.", "+set"],
+    ["ERR ACL failure in script: User default has no permissions to access the 'floodgate:{a}:b:c' key", "~<prefix>:*"],
+  ])("is what the advice allows: %s", (text, rule) => {
+    const advice = `${text}. Allow it: ACL SETUSER <user> ${rule}. See docs/redis.md.`;
+    for (const { message } of [fault(new Error(text)), stepFault(text, "key")]) expect(message.endsWith(advice)).toBe(true);
   });
 });
