@@ -38,6 +38,8 @@ class Connection {
   readonly peer: Peer;
   /** Whether a request was refused, or bytes followed it that are no request. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
+  /** What answers bytes that are no request, after the responses before them. */
+  refusal: OwnAnswer | undefined = undefined;
   /** The response to the newest request, while one is open. */
   newest: ServerResponse<ClientMessage> | undefined = undefined;
   /** Requests whose response is not over. More than one if the client pipelines: all but the oldest wait. */
@@ -138,7 +140,7 @@ class ReverseProxy {
       connection.exchange = undefined;
       if (connection.open === 0) connection.newest = undefined;
       // Its head may have been sent before the reason to close was known.
-      if ((this.#service.draining || connection.isRefused) && connection.open === 0) socket.destroySoon();
+      if ((this.#service.draining || connection.isRefused) && connection.open === 0) end(socket, connection.refusal);
     });
     const refused = refusal(request, this.#upstream.prefix !== "");
     if (refused !== undefined) {
@@ -149,7 +151,7 @@ class ReverseProxy {
     const begin = (): void => {
       // Its client has left, or was told that no more follows. Or its body is malformed.
       if (!socket.writable || (connection.isRefused && !request.complete)) {
-        socket.destroySoon();
+        end(socket, connection.refusal);
         return;
       }
       const asked = new ProxiedRequest(request, connection.peer, this.#service.trust, this.#headers);
@@ -254,8 +256,11 @@ class ReverseProxy {
     const answer = answerTo(codeOf(error));
     const connection = this.#connections.get(socket);
     if (answer === undefined || connection === undefined) socket.destroy();
-    else if (connection.isRefused || connection.open > (connection.newest?.req.complete ? 0 : 1)) connection.isRefused = true;
-    else if (connection.exchange === undefined) this.#answerOn(socket, answer);
+    else if (connection.isRefused) return;
+    else if (connection.open > (connection.newest?.req.complete ? 0 : 1)) {
+      connection.isRefused = true;
+      connection.refusal = answer;
+    } else if (connection.exchange === undefined) this.#answerOn(socket, answer);
     else connection.exchange.abort(answer);
   }
 
@@ -265,6 +270,12 @@ class ReverseProxy {
     if (this.#connections.get(socket)?.open === 0) sendOnSocket(socket, answer);
     else socket.destroy();
   }
+}
+
+/** Ends a connection, after an answer if there is one and the client still reads. */
+function end(socket: Socket, answer: OwnAnswer | undefined): void {
+  if (answer !== undefined && socket.writable) sendOnSocket(socket, answer);
+  else if (!socket.destroyed) socket.destroySoon();
 }
 
 /** What a client is told whose bytes are no request; undefined if it has left. */

@@ -19,6 +19,11 @@ function passed(name: string, bytes: string, ...seen: string[]): SmugglingCase {
   return { name, bytes, statuses: seen.map(() => 200), seen };
 }
 
+/** What follows the requests is no request, and is told so after their answers. */
+function refusedLast(name: string, bytes: string, ...seen: string[]): SmugglingCase {
+  return { name, bytes, statuses: [...seen.map(() => 200), 400], seen };
+}
+
 const post = (headers: string, body: string): string => `POST /p HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n${body}`;
 const get = (headers: string, target = "/g"): string =>
   `GET ${target} HTTP/1.1\r\nHost: a\r\n${headers === "" ? "" : `${headers}\r\n`}\r\n`;
@@ -179,12 +184,17 @@ export const smugglingCases: readonly SmugglingCase[] = [
   // Several requests on one connection: all are counted
   passed("bytes after a request that says close", `${get("Connection: close")}${hidden}`, "GET /g "),
   passed("bytes after a request of HTTP/1.0", `GET /g HTTP/1.0\r\nHost: a\r\n\r\n${hidden}`, "GET /g "),
-  passed("a body that is longer than its length", post("Content-Length: 1", "a}"), "POST /p a"),
-  passed(
+  refusedLast("a body that is longer than its length", post("Content-Length: 1", "a}"), "POST /p a"),
+  refusedLast(
     "pipelined requests before one that is malformed",
     `${get("")}${post("Content-Length: 1", "a")}${get("X A: 1", "/h")}`,
     "GET /g ",
     "POST /p a",
+  ),
+  refusedLast(
+    "a pipelined request before one whose body is malformed",
+    `${get("")}${post("Transfer-Encoding: chunked", "1\r\naaa\r\n0\r\n\r\n")}${hidden}`,
+    "GET /g ",
   ),
   passed("pipelined requests", `${get("")}${post("Content-Length: 1", "a")}${get("", "/h")}`, "GET /g ", "POST /p a", "GET /h "),
 ];

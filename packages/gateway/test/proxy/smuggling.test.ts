@@ -56,7 +56,7 @@ async function send(gateway: TestGateway, { bytes, statuses }: SmugglingCase): P
   const connection = await rawConnection(gateway.port, bytes);
   const answers = () => [...connection.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   // A request that is refused ends its connection. Of the others, the last bytes must have been parsed.
-  if (statuses.includes(200)) {
+  if (statuses.at(-1) === 200) {
     while (answers().length < statuses.length) await connection.until(new RegExp(`(HTTP/1\\.1 [\\s\\S]*){${answers().length + 1}}`));
     await connection.until(/ok(?:\r\n0\r\n\r\n)?$/);
     connection.socket.destroy();
