@@ -103,6 +103,9 @@ export class Exchange implements UpstreamUser {
     try {
       if (upstreamResponse.httpVersionMajor !== 1) throw new InvalidAnswer(`HTTP/${upstreamResponse.httpVersion}`);
       if (status < 200) throw new InvalidAnswer(`the status ${status}`);
+      // Node takes the chunks off, if it knows them, and leaves other codings in the body. Some apps name the chunks twice.
+      const coding = upstreamResponse.headers["transfer-encoding"];
+      if (coding !== undefined && !/^(?:chunked[\s,]*)*$/i.test(coding)) throw new InvalidAnswer(`the transfer coding ${coding}`);
       response.writeHead(status, upstreamResponse.statusMessage, head);
     } catch (error) {
       this.#upstreamRequest?.destroy();

@@ -260,6 +260,9 @@ describe("an upstream that fails", () => {
     ["101 to an ordinary request", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["101 without an upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["a status below 100", "HTTP/1.1 099 Less\r\nContent-Length: 0\r\n\r\n"],
+    ["a coding that no client has asked for", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
+    ["chunks under another name", "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
+    ["a coding after the chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
     ["a body that is not chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n"],
     ["another version of HTTP", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"],
     ["1xx without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(101)],
@@ -275,6 +278,7 @@ describe("an upstream that fails", () => {
   it.each([
     ["a HEAD with a body", "HEAD", 200, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"],
     ["204 with chunks", "GET", 204, "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["chunks that are named twice", "GET", 200, `HTTP/1.1 200 OK\r\n${"Transfer-Encoding: chunked\r\n".repeat(2)}\r\n2\r\nok\r\n0\r\n\r\n`],
     ["more than its length", "GET", 200, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok more"],
   ])("has answered if it answers %s", async (_name, method, status, answer) => {
     const { url } = await startGateway(await startRaw((socket) => socket.once("data", () => socket.write(answer))));
@@ -353,14 +357,15 @@ describe("an upstream that fails", () => {
 });
 
 describe("held requests (leaky bucket)", () => {
-  const queue = "rules: [{ name: queue, key: global, policy: { algorithm: leaky-bucket, capacity: 10, leak: 4, every: 1s } }]";
+  const queueOf = (every: string): string =>
+    `rules: [{ name: queue, key: global, policy: { algorithm: leaky-bucket, capacity: 10, leak: 1, every: ${every} } }]`;
 
   afterEach(() => {
     vi.restoreAllMocks();
   });
 
   it("pass in their turn", async () => {
-    const { url } = await startGateway((await startUpstream()).port, queue);
+    const { url } = await startGateway((await startUpstream()).port, queueOf("250ms"));
     const answers = await Promise.all(Array.from({ length: 4 }, () => ask(url)));
     expect(answers.map(({ body }) => body)).toEqual(["ok", "ok", "ok", "ok"]);
   });
@@ -371,7 +376,8 @@ describe("held requests (leaky bucket)", () => {
       seen.push(`${incoming.url}`);
       response.end("ok");
     });
-    const gateway = await startGateway(upstream.port, queue, { maxHeld: 1 });
+    // A busy machine needs its time until the client has left.
+    const gateway = await startGateway(upstream.port, queueOf("3s"), { maxHeld: 1 });
     await ask(`${gateway.url}/first`);
     const left = await rawConnection(gateway.port, "GET /left HTTP/1.1\r\nHost: a\r\n\r\n");
     await expect.poll(() => ask(`${gateway.url}/refused`)).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
