@@ -142,12 +142,15 @@ function tlsOf(
 
 /**
  * An upstream may answer (413) and close in the middle of a body. Then a write fails before the answer has been read, and Node would destroy
- * the connection with it. Reading finds the answer, or the same failure.
+ * the connection with it. Reading finds the answer, or the same failure. Such a write never ends, so nothing else would close the connection,
+ * and a later request on it would wait for ever.
  */
 function leaveFailuresToReading(socket: Socket): void {
   const { _write: write, _writev: writev } = socket;
+  const destroy = (): void => void socket.destroy();
   const later = (done: (error?: Error | null) => void) => (error?: Error | null) => {
     if (!/^(?:EPIPE|ECONNRESET)$/.test(codeOf(error))) done(error);
+    else socket.once("end", destroy).prependOnceListener("free", destroy);
   };
   socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, later(done));
   socket._writev = (chunks, done) => writev?.call(socket, chunks, later(done));

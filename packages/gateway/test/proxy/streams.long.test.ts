@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -331,6 +331,25 @@ describe("an upstream that fails", () => {
     const old = await rawConnection(gateway.port, "GET / HTTP/1.0\r\n\r\n");
     await old.closed();
     if (answer.startsWith("Transfer")) expect(old.error?.code).toBe("ECONNRESET");
+  });
+
+  it("gets no further request on a connection that it reset after its answer", async () => {
+    const closed: Promise<unknown>[] = [];
+    const port = await startRaw((socket) => {
+      closed.push(once(socket, "close"));
+      socket.on("data", (data) => void (/\r\n\r\n/.test(`${data}`) && socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")));
+    });
+    const gateway = await startGateway(port, loose, { upstreamTimeoutMs: 1000 });
+    // Node ends a body with an empty write, which fails if the upstream has answered and reset the connection before.
+    const { _write: write } = Socket.prototype;
+    vi.spyOn(Socket.prototype, "_write").mockImplementation(function (this: Socket, chunk: Buffer, encoding, done) {
+      if (this.remotePort === port && chunk.length === 0) done(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+      else write.call(this, chunk, encoding, done);
+    });
+    atEnd(() => vi.restoreAllMocks());
+    for (let many = 0; many < 2; many++) expect((await ask(gateway.url, { method: "POST", body: "a" })).status).toBe(200);
+    await Promise.all(closed);
+    expect(closed).toHaveLength(2);
   });
 
   it("gets a request once more if it closed a kept connection, but no request with a body", async () => {
