@@ -29,6 +29,9 @@ const acts = fc.array(
 
 type Act = (typeof acts extends fc.Arbitrary<(infer A)[]> ? A : never) & { readonly charge?: Charge | undefined };
 
+/** Longer than the clock goes back in a life: a store may keep or forget a block that begins later than its own end. */
+const blockMs = (cost: number): number => 60_000 + cost * 100;
+
 /** Plays one act, and returns what the store answered. */
 function play(store: Store, limits: readonly Limit[], { act, limit: i, key, cost, which, charge }: Act): unknown {
   const limit = limits[i] as Limit;
@@ -47,8 +50,7 @@ function play(store: Store, limits: readonly Limit[], { act, limit: i, key, cost
   if (act === "reset") return store.reset(limit, key, patienceMs);
   if (act === "unblock") return store.unblock(limit.name, key, patienceMs);
   if (act === "settle") return charge && store.settle(limit, key, charge, (cost * which) % 17, patienceMs);
-  // Longer than the clock goes back in a life: a store may keep or forget a block that begins later than its own end.
-  return store.block(limit.name, key, 60_000 + cost * 100, act === "ban" ? "ban" : "block", patienceMs);
+  return store.block(limit.name, key, blockMs(cost), act === "ban" ? "ban" : "block", patienceMs);
 }
 
 /**
@@ -66,9 +68,12 @@ export async function compareWithMemory(driver: () => DatabaseDriver, numRuns: n
       const ours = memoryStore({ clock });
       // The second limit has the name of the first, as if a plan had another policy.
       const limits = ([first, second, third] as Policy[]).map((policy, i) => createLimit(i === 2 ? "other" : "limit", policy));
+      // A store may forget a block that has ended, or keep it. So no clock steps back across its end.
+      const blockEndsMs: number[] = [];
       const charged: { readonly act: Act; readonly there: Charge; readonly here: Charge }[] = [];
       for (const act of life) {
-        nowMs += act.afterMs;
+        nowMs = Math.max(nowMs + act.afterMs, ...blockEndsMs.filter((endMs) => endMs <= nowMs));
+        if (act.act === "block" || act.act === "ban") blockEndsMs.push(nowMs + blockMs(act.cost));
         const [past] = act.act === "settle" ? charged.splice(-1 - act.which, 1) : [];
         const of = past === undefined ? act : { ...act, limit: past.act.limit, key: past.act.key };
         const there = await play(theirs[act.process] as Store, limits, { ...of, charge: past?.there });
