@@ -207,8 +207,11 @@ class TableStore implements MemoryStore {
     const nowMs = this.#now();
     const keyspace = this.#keyspace(limit);
     const found = keyspace.slots.get(key);
-    if (found === undefined)
-      return this.#keep(keyspace, key, nowMs, renewIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, undefined));
+    if (found === undefined) {
+      const decision = this.#keep(keyspace, key, nowMs, renewIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, undefined));
+      this.#sendEvictions();
+      return decision;
+    }
     const slot = this.#table.withRoom(limit, found);
     const page = this.#slots.page(slot);
     const at = this.#slots.at(slot);
