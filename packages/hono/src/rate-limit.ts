@@ -90,7 +90,7 @@ const example = '(c) => c.text("Slow down")';
 
 /** Sets headers on the context, so that responses of `c.json()` and the like have them from the start. */
 function setHeaders(c: Context, headers: readonly Header[]): void {
-  for (const { name, value, list } of headers) c.header(name, value, { append: list !== false });
+  for (const { name, value, list } of headers) c.header(name, value, { append: list !== undefined });
 }
 
 /** The same, in place of what describes another body. */

@@ -37,7 +37,7 @@ export const RateLimitDecision: (name?: string) => ParameterDecorator = createPa
 function apply(context: ExecutionContext, { limit, options: { onLimited } }: Limit, outcome: Outcome, wasBegun: boolean) {
   const [type, response] = [context.getType<string>(), responseOf(context)];
   // The fields of one GraphQL operation share a response, which shows the newest numbers.
-  const headers = type === "graphql" ? outcome.headers.map((header) => ({ ...header, list: false as const })) : outcome.headers;
+  const headers = type === "graphql" ? outcome.headers.map(({ name, value }) => ({ name, value })) : outcome.headers;
   if (response !== undefined) setHeaders(response, headers);
   if (outcome.action === "reject") {
     // Fastify's reply has headers of its own, beside those of its response.

@@ -69,7 +69,7 @@ export class RequestContext<Req = unknown> {
   /** The event of the request that this middleware has emitted. */
   emitted: RequestEvent | undefined;
   /** A header that a listener adds to the response. It must be set before the listener awaits anything. */
-  extraHeader: { readonly name: string; readonly value: string; readonly list: string | false } | undefined;
+  extraHeader: { readonly name: string; readonly value: string; readonly list?: string } | undefined;
   readonly settings: RequestSettings<Req>;
   private readAddress: Promised<string | undefined> | typeof unread;
   private readIp: Promised<string | undefined> | typeof unread;

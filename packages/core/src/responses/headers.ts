@@ -17,9 +17,9 @@ export interface Header {
   readonly value: string;
   /**
    * Of a list, whose items are appended to those of an earlier middleware: its name in lower case, which frameworks need no time to convert.
-   * `false` if the value replaces an earlier one.
+   * Missing if the value replaces an earlier one.
    */
-  readonly list: string | false;
+  readonly list?: string;
 }
 
 export interface Report {
@@ -121,23 +121,22 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     {
       name: "RateLimit",
       value: `limit=${integer(reported.limit)}, remaining=${integer(reported.remaining)}, reset=${seconds(waitMs(reported))}`,
-      list: false,
     },
   ]),
   "draft-6": single(({ decisions, reported }) => [
     { name: "RateLimit-Policy", value: oldPolicies(decisions), list: "ratelimit-policy" },
-    { name: "RateLimit-Limit", value: `${integer(reported.limit)}`, list: false },
-    { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}`, list: false },
-    { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}`, list: false },
+    { name: "RateLimit-Limit", value: `${integer(reported.limit)}` },
+    { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}` },
+    { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}` },
   ]),
   legacy: single(({ reported, rejectedBy }) => {
-    const headers: Header[] = [
-      { name: "X-RateLimit-Limit", value: `${reported.limit}`, list: false },
-      { name: "X-RateLimit-Remaining", value: `${reported.remaining}`, list: false },
-      { name: "X-RateLimit-Reset", value: `${seconds(reported.atMs + waitMs(reported))}`, list: false },
+    const headers = [
+      { name: "X-RateLimit-Limit", value: `${reported.limit}` },
+      { name: "X-RateLimit-Remaining", value: `${reported.remaining}` },
+      { name: "X-RateLimit-Reset", value: `${seconds(reported.atMs + waitMs(reported))}` },
     ];
     const retryAfter = rejectedBy && retryAfterSeconds(rejectedBy);
-    if (retryAfter !== undefined) headers.push({ name: "X-RateLimit-Retry-After", value: `${retryAfter}`, list: false });
+    if (retryAfter !== undefined) headers.push({ name: "X-RateLimit-Retry-After", value: `${retryAfter}` });
     return headers;
   }),
 };
@@ -149,7 +148,7 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
 }
 
 /** A rejection is no answer to keep. */
-export const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
+export const noStore: Header = { name: "Cache-Control", value: "no-store" };
 
 /** Whether a header may be one of a limit. Frameworks that drop the headers of an error's response keep those. */
 export function isLimitHeader(lowerCaseName: string, value: unknown): boolean {

@@ -116,7 +116,7 @@ export class Responder<Req> {
     { decision, all }: CombinedDecision,
   ): Outcome {
     const retryAfter = retryAfterSeconds(decision);
-    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
+    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}` });
     headers.push(noStore);
     const unavailable = decision.degraded && this.#failsClosed;
     let body = unavailable ? undefined : this.#body;

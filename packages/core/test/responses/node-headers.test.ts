@@ -16,11 +16,11 @@ describe("setHeaders", () => {
     const target = response();
     setHeaders(target, [
       { name: "RateLimit", value: '"a";r=1', list: "ratelimit" },
-      { name: "Retry-After", value: "1", list: false },
+      { name: "Retry-After", value: "1" },
     ]);
     setHeaders(target, [
       { name: "RateLimit", value: '"b";r=2', list: "ratelimit" },
-      { name: "Retry-After", value: "2", list: false },
+      { name: "Retry-After", value: "2" },
     ]);
     expect([...target.headers]).toEqual([
       ["ratelimit", '"a";r=1, "b";r=2'],

@@ -9,7 +9,7 @@ export interface OwnAnswer {
   readonly body: Body;
 }
 
-const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
+const noStore: Header = { name: "Cache-Control", value: "no-store" };
 
 /** A mistake of the client or the upstream, as problem details (RFC 9457). */
 export function problem(status: number, detail: string, ...headers: Header[]): OwnAnswer {

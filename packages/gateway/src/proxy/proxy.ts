@@ -224,7 +224,7 @@ class ReverseProxy {
       // Its body is not read while it is held.
       if (outcome.delayMs === 0) pass();
       else if (this.#waiting.size < this.#service.settings.maxHeld) pending.onLeft(this.#waiting.hold(outcome.delayMs, pass));
-      else answer(problem(503, "Too many requests wait for their turn.", { name: "Retry-After", value: "1", list: false }));
+      else answer(problem(503, "Too many requests wait for their turn.", { name: "Retry-After", value: "1" }));
     };
     const fail = (error: unknown): void => {
       this.#service.log.error({ err: error }, "A request could not be decided.");

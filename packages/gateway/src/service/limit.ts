@@ -19,8 +19,8 @@ const unavailable: Outcome = {
   ...unlimited,
   action: "reject",
   headers: [
-    { name: "Retry-After", value: "1", list: false },
-    { name: "Cache-Control", value: "no-store", list: false },
+    { name: "Retry-After", value: "1" },
+    { name: "Cache-Control", value: "no-store" },
   ],
   status: 503,
   body: reducedCapacity([], 1),
