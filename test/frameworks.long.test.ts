@@ -32,15 +32,15 @@ interface App {
   /** The modules that build and start it, with their arguments. */
   readonly build: readonly string[];
   readonly start: readonly string[];
-  /** Below the address. */
-  readonly path?: string;
+  /** Below the address. Each has a limit of its own. */
+  readonly paths?: readonly string[];
 }
 
 const apps: Record<string, App> = {
   next: {
     build: ["node_modules/next/dist/bin/next", "build"],
     start: ["node_modules/next/dist/bin/next", "start", "--hostname", "127.0.0.1"],
-    path: "/api/hello",
+    paths: ["/api/hello", "/api/edge"],
   },
   sveltekit: { build: ["node_modules/vite/bin/vite.js", "build"], start: ["build/index.js"] },
   astro: { build: ["node_modules/astro/astro.js", "build"], start: ["dist/server/entry.mjs"] },
@@ -53,7 +53,7 @@ const apps: Record<string, App> = {
 
 const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1", ASTRO_TELEMETRY_DISABLED: "1" };
 
-describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path = "/" }) => {
+describe.each(Object.entries(apps))("an app of %s", (name, { build, start, paths = ["/"] }) => {
   it("limits each client, and its handler finds the decision", { timeout: 600_000 }, async () => {
     const cwd = join(temp, name);
     cpSync(join(root, "test/frameworks", name), cwd, { recursive: true });
@@ -72,19 +72,21 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path 
     const child = spawn(process.execPath, [...start], { cwd, env: started, stdio: "ignore" });
     try {
       await expect.poll(() => takesConnections(Number(PORT)), { timeout: 60_000, interval: 200 }).toBe(true);
-      const seen: unknown[] = [];
-      for (let i = 0; i < 3; i++) {
-        // A client may forge all but what the proxy in front appends. Apps without one count the socket's address.
-        const headers = { "x-forwarded-for": `203.0.113.${i}, 198.51.100.1` };
-        const response = await fetch(`http://127.0.0.1:${PORT}${path}`, { headers });
-        const { remaining } = (await response.json()) as { remaining?: number };
-        seen.push([response.status, response.headers.has("ratelimit"), response.headers.has("retry-after"), remaining]);
+      for (const path of paths) {
+        const seen: unknown[] = [];
+        for (let i = 0; i < 3; i++) {
+          // A client may forge all but what the proxy in front appends. Apps without one count the socket's address.
+          const headers = { "x-forwarded-for": `203.0.113.${i}, 198.51.100.1` };
+          const response = await fetch(`http://127.0.0.1:${PORT}${path}`, { headers });
+          const { remaining } = (await response.json()) as { remaining?: number };
+          seen.push([response.status, response.headers.has("ratelimit"), response.headers.has("retry-after"), remaining]);
+        }
+        expect(seen, path).toEqual([
+          [200, true, false, 1],
+          [200, true, false, 0],
+          [429, true, true, undefined],
+        ]);
       }
-      expect(seen).toEqual([
-        [200, true, false, 1],
-        [200, true, false, 0],
-        [429, true, true, undefined],
-      ]);
     } finally {
       child.kill();
       await once(child, "exit");

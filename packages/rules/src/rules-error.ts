@@ -20,6 +20,7 @@ export interface RulesProblem extends Position {
 
 /** Rules with mistakes. The message has a line for each problem, in the form `file:line:column: message`. */
 export class RulesError extends FloodgateError {
+  override name = "RulesError";
   /** Sorted by position. */
   readonly problems: readonly RulesProblem[];
 
@@ -33,7 +34,6 @@ export class RulesError extends FloodgateError {
       ...(options?.cause === undefined ? {} : { cause: options.cause }),
       at: sorted[0]?.path ?? [],
     });
-    this.name = "RulesError";
     this.problems = sorted;
   }
 }

@@ -87,6 +87,7 @@ export interface LimitFor<Context> extends RateLimitControls {
 
 /** Thrown by `enforce` for a rejected context. Its message says when to try again, and can be shown to the caller. */
 export class LimitedError extends FloodgateError {
+  override name = "LimitedError";
   /** The most restrictive decision; undefined if the context was rejected because it has no key. */
   readonly decision: Decision | undefined;
   /** The time until the same context would pass, in milliseconds; Infinity if no wait helps. */
@@ -94,7 +95,6 @@ export class LimitedError extends FloodgateError {
 
   constructor({ decision, retryAfterMs }: Pick<LimitAnswer, "decision"> & { readonly retryAfterMs?: number }) {
     super("FLOODGATE_LIMITED", limitedMessage(decision));
-    this.name = "LimitedError";
     this.decision = decision;
     this.retryAfterMs = retryAfterMs ?? decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
   }

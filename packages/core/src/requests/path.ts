@@ -245,7 +245,8 @@ export function folded(segment: string): string {
 /** A global of every runtime. */
 declare const TextDecoder: new (encoding: "utf-8", options: { ignoreBOM: true }) => { decode(bytes: Uint8Array): string };
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+/** Made when it is needed: jsdom in Jest has none, and a new one for each text costs more than to decode it. */
+let decoder: { decode(bytes: Uint8Array): string } | undefined;
 
 /** Decodes percent-encoding. Bytes that are not UTF-8 become U+FFFD; a `%` that encodes nothing stays. */
 function decoded(text: string): string {
@@ -279,10 +280,11 @@ function ofBytes(bytes: Uint8Array): string {
       i += 2;
     }
   }
+  decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
   return decoder.decode(bytes.subarray(0, end));
 }
 
-/** The value of a hexadecimal digit; -1 for any other character. */
+/** The value of a hexadecimal digit; -1 for any other character, and for none. */
 function digit(character: number | undefined): number {
-  return character === undefined ? -1 : "0123456789abcdef".indexOf(String.fromCharCode(character).toLowerCase());
+  return "0123456789abcdef".indexOf(String.fromCharCode(character as number).toLowerCase());
 }

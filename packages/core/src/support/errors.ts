@@ -46,13 +46,14 @@ export type ErrorCode =
  * `code` is stable. The message says what is wrong, what was given and what to write instead.
  */
 export class FloodgateError extends Error {
+  // A field of the bundle is defined, not assigned, which fails if the app has frozen `Error.prototype`.
+  override name = "FloodgateError";
   readonly code: ErrorCode;
   /** The path of the mistake in the options, if known: `["rules", 2, "policy", "window"]`. */
   at: readonly (string | number)[];
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown; at?: readonly (string | number)[] }) {
     super(printable(message), options);
-    this.name = "FloodgateError";
     this.code = code;
     this.at = options?.at ?? [];
   }

@@ -1,6 +1,6 @@
 /** Globals of every runtime. Declared here, because core is compiled without the types of any runtime. */
 declare const performance: { now(): number };
-declare const setTimeout: (run: () => void, ms: number) => unknown;
+declare const setTimeout: (run: () => void, ms?: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
@@ -17,12 +17,11 @@ interface Globals {
   readonly process?: { getBuiltinModule?(name: string): unknown; readonly nextTick?: Tick };
 }
 
-const globals = globalThis as Globals;
-/** The real one, even if a test replaces it later. */
-const immediately = globals.setImmediate;
+/** The real ones, even if a test replaces them later. The edge runtime of Next.js has functions that throw in their place. */
+const { process: running, setImmediate: immediately }: Globals = "EdgeRuntime" in globalThis ? {} : (globalThis as Globals);
 
 /** Cloudflare Workers and Vercel's edge, by what only they have: a request's timers and I/O end with it, also if other requests wait for them. */
-export const workEndsWithRequest: boolean = "WebSocketPair" in globals || "EdgeRuntime" in globals;
+export const workEndsWithRequest: boolean = "EdgeRuntime" in globalThis || "WebSocketPair" in globalThis;
 
 /** Runs a callback as a microtask. Jest's fake timers replace `queueMicrotask`, but not promises. */
 export async function soon(run: () => void): Promise<void> {
@@ -31,8 +30,7 @@ export async function soon(run: () => void): Promise<void> {
 }
 
 /** Runs a callback after the current turn, before timers and I/O, even if a test fakes what does it, also before this module was loaded. */
-export const afterTurn: (run: () => void) => void = /* @__PURE__ */ ((tick = globals.process?.nextTick) =>
-  tick && !tick.clock ? tick : soon)();
+export const afterTurn: (run: () => void) => void = /* @__PURE__ */ ((tick = running?.nextTick) => (tick && !tick.clock ? tick : soon))();
 
 /** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
@@ -50,11 +48,9 @@ export function stopTimer(timer: unknown): void {
   clearTimeout(timer);
 }
 
-const encoder = new TextEncoder();
-
-/** Encodes a text as UTF-8. Lone surrogates become U+FFFD. */
+/** Encodes a text as UTF-8. Lone surrogates become U+FFFD. Not when it is loaded: jsdom in Jest has no encoder. */
 export function utf8(text: string): Uint8Array {
-  return encoder.encode(text);
+  return new TextEncoder().encode(text);
 }
 
 /** The part of `node:crypto` that core uses. */
@@ -72,18 +68,14 @@ export interface NodeHash {
 
 /** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility; undefined elsewhere. */
 export function nodeCrypto(): NodeCrypto | undefined {
-  return builtin("node:crypto") as NodeCrypto | undefined;
-}
-
-function builtin(name: string): unknown {
-  return globals.process?.getBuiltinModule?.(name);
+  return running?.getBuiltinModule?.("node:crypto") as NodeCrypto | undefined;
 }
 
 interface AsyncHooks {
   readonly AsyncResource: new (type: string) => { runInAsyncScope<A, R>(run: (argument: A) => R, self: undefined, argument: A): R };
 }
 
-const asyncHooks = builtin("node:async_hooks") as AsyncHooks | undefined;
+const asyncHooks = running?.getBuiltinModule?.("node:async_hooks") as AsyncHooks | undefined;
 
 /** A function that runs in the async context of this call, where the runtime has one: what an app keeps in an `AsyncLocalStorage` is there. */
 export function inThisContext<A, R>(run: (argument: A) => R): (argument: A) => R {
@@ -94,6 +86,5 @@ export function inThisContext<A, R>(run: (argument: A) => R): (argument: A) => R
 
 /** Runs a callback after data that has arrived was read. A late timer would fire before that. */
 export function afterReading(run: () => void): void {
-  if (immediately === undefined) setTimeout(run, 0);
-  else immediately(run);
+  (immediately ?? setTimeout)(run);
 }

@@ -31,6 +31,26 @@ it("work after a turn runs although a test had faked them before this was loaded
   }
 });
 
+it("work after a turn runs and after reading, in the edge runtime of Next.js, where Node's functions throw", async () => {
+  vi.resetModules();
+  const { process, setImmediate } = globalThis;
+  vi.stubGlobal("EdgeRuntime", "edge-runtime");
+  const refuse = (): never => {
+    throw new Error("A Node.js API is used");
+  };
+  const loaded = import("../../src/support/runtime.js");
+  Object.assign(globalThis, { process: { env: {}, nextTick: refuse, getBuiltinModule: refuse }, setImmediate: refuse });
+  try {
+    const { afterReading, afterTurn, nodeCrypto } = await loaded;
+    expect(nodeCrypto()).toBeUndefined();
+    await expect(runs(afterTurn)).resolves.toBe("ran");
+    await expect(runs(afterReading)).resolves.toBe("ran");
+  } finally {
+    Object.assign(globalThis, { process, setImmediate });
+    vi.unstubAllGlobals();
+  }
+});
+
 it("limits that an app has made before its requests cause no warning while a test has faked microtasks", async () => {
   vi.useFakeTimers({ toFake: [...faked] });
   const app = {};

@@ -8,13 +8,13 @@ export interface Problem {
 
 /** Settings with mistakes. The message has a line for each of the first hundred. */
 export class SettingsError extends FloodgateError {
+  override name = "SettingsError";
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
     const lines = problems.slice(0, maxShown).map(({ message }) => message);
     if (problems.length > lines.length) lines.push(`... and ${problems.length - lines.length} more.`);
     super("FLOODGATE_INVALID_OPTION", lines.join("\n"));
-    this.name = "SettingsError";
     this.problems = problems;
   }
 }
