@@ -243,6 +243,36 @@ describe("the one line", { timeout: 60_000 }, () => {
     );
     await run(bin("jest"), ["--ci"]);
   });
+
+  it("works with the globals that jsdom has in Jest, whose timers are numbers, and with frozen errors", async () => {
+    // The gateway is a process of its own, and its server needs more.
+    const loaded = entries.filter((name) => name !== "@floodgate/gateway");
+    await node(
+      "jsdom.cjs",
+      `const assert = require("node:assert");
+      const { writeFileSync } = require("node:fs");
+      new Headers(); // Node's own needs them when it is loaded
+      for (const name of ["TextEncoder", "TextDecoder", "setImmediate", "clearImmediate", "structuredClone"]) delete globalThis[name];
+      for (const name of ["setTimeout", "setInterval"]) {
+        const ofNode = globalThis[name];
+        globalThis[name] = (...call) => Number(ofNode(...call));
+      }
+      for (const name of ${JSON.stringify(loaded)}) assert.notDeepEqual(Object.keys(require(name)), []);
+
+      Object.freeze(Error.prototype);
+      const { LimitedError, rateLimit } = require("@floodgate/express");
+      assert.equal(new LimitedError({}).name, "LimitedError");
+      assert.throws(() => rateLimit({ limit: -1, window: "1m" }), { name: "FloodgateError", code: "FLOODGATE_INVALID_OPTION" });
+
+      const page = require("@floodgate/dashboard/express").dashboard();
+      writeFileSync("jsdom.yaml", "rules: [{ name: a, limit: 1, window: 1m }]");
+      require("@floodgate/rules").fileRules("jsdom.yaml").then((rules) => {
+        rateLimit({ rules }).close();
+        page.close();
+        return rules.close();
+      });`,
+    );
+  });
 });
 
 describe("the command line alone", { timeout: 60_000 }, () => {

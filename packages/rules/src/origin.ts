@@ -67,7 +67,9 @@ export class OriginWatcher {
     this.#listener = listener;
     this.#revision = revision;
     this.#watching = this.#watch();
-    this.#timer = setInterval(() => void this.#poll(), Math.min(pollMs, maxTimerMs)).unref();
+    this.#timer = setInterval(() => void this.#poll(), Math.min(pollMs, maxTimerMs));
+    // In jsdom it is a number.
+    this.#timer.unref?.();
   }
 
   close(): Promise<void> {

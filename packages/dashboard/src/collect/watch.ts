@@ -97,8 +97,8 @@ export class Watch {
       }
       this.#schedule();
     }, waitMs);
-    // It keeps no process alive.
-    this.#timer.unref();
+    // It keeps no process alive. In jsdom it is a number.
+    this.#timer.unref?.();
   }
 }
 
