@@ -154,22 +154,24 @@ end
 
 -- Writes the entry of the `units` that are taken now. The log counts from the index `from` on, where `base` units no longer count; `stored`
 -- is that number as stored, and `total` is that of the last entry.
-local function log_units(key, to, stored, newest, at, from, base, total, units, reset)
-  local again = newest == at
-  local kept = again and to - 1 or to
-  local made = pack(fields, at, total + units)
+local function log_units(key, to, stored, newest, at, from, base, total, units)
+  local again, reset = newest == at, at + windowMs - now
+  local kept, counts = again and to - 1 or to, nil
   if base > 0 and total + units > deepest then
     -- The running totals restart before they get too large.
-    local counts = {}
+    counts = {}
     hold(key, from, to)
     for i = from, kept - 1 do
       local time, units_at = entry(key, i)
       counts[#counts + 1] = pack(fields, time, units_at - base)
     end
-    write(key, pack(head, layout, 0, 0) .. concat(counts) .. pack(fields, at, total - base + units), reset)
+    counts, total, base = concat(counts), total - base, 0
   elseif from * 2 >= to then
     -- Half of the entries no longer count.
-    local counts = slice(key, from, kept)
+    counts = slice(key, from, kept)
+  end
+  local made = pack(fields, at, total + units)
+  if counts then
     write(key, pack(head, layout, base, 0) .. counts .. made, reset)
   else
     local next_free = head_size + entry_size * to
@@ -225,7 +227,7 @@ local function decide(key, cost, commit)
     if base > dropped then
       from = first_above(key, from, to, true, base)
     end
-    log_units(key, to, stored, newest, at, from, base, total, units, reset)
+    log_units(key, to, stored, newest, at, from, base, total, units)
   end
   return allowed, remaining, retry, reset, 0, at - now, state
 end
@@ -244,8 +246,7 @@ local function settle(key, charged_at, reserved, cost)
     change = window_change_of(reserved, cost)
     change = max(min(change, deepest - (before - dropped)), 0)
     if change > 0 then
-      local reset = at + windowMs - now
-      log_units(key, to, base, newest, at, start, dropped, before, change, reset)
+      log_units(key, to, base, newest, at, start, dropped, before, change)
     end
   elseif place < to then
     local time, units = entry(key, place)

@@ -34,13 +34,14 @@ export function isMoving(text: string): boolean {
 /** A whole batch failed in Redis or its client. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}${adviceOn(text)}`, { cause });
+  return notDecided("", text, { cause });
 }
 
-/** What to allow, if the server says that its user may not run a command or use a key. Valkey 9 says it of commands in scripts too. */
-function adviceOn(text: string): string {
+/** With what to allow, if the server says that its user may not run a command or use a key. Valkey 9 says it of commands in scripts too. */
+function notDecided(forKey: string, text: string, options?: ErrorOptions): FloodgateError {
   const [denied, command] = /(?:NOPERM|ACL failure).*?(?:'(\w+)' command|\bkeys?\b)/.exec(text) ?? [];
-  return denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
+  const advice = denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide${forKey}: ${oneLine(text)}${advice}`, options);
 }
 
 /** One step of a batch failed. */
@@ -51,10 +52,7 @@ export function stepFault(text: string, key: string): FloodgateError {
       `The Redis key ${JSON.stringify(key)} holds a value of another type. Floodgate does not overwrite it. Delete it (the limiter's \`reset\` does), or give redisStore another \`prefix\`.`,
     );
   }
-  return new FloodgateError(
-    "FLOODGATE_STORE_FAULT",
-    `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}${adviceOn(text)}`,
-  );
+  return notDecided(` for the key ${JSON.stringify(key)}`, text);
 }
 
 /** Whether Redis says that its user lacks a permission, but not which one. */

@@ -108,14 +108,19 @@ function folders(source: string): Plugin {
 }
 
 /**
- * Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments and no empty lines there, and one space as
- * indent.
+ * Lua and HTML are texts, because a bundle of an app has no files beside it. Lua has no comments and no empty lines there, one space as
+ * indent, and none behind commas.
  */
 const texts: Plugin = {
   name: "texts",
   transform(code, id) {
     if (!/\.(?:lua|html)$/.test(id)) return null;
-    const text = id.endsWith(".lua") ? code.replace(/^ *--.*\n|^\n/gm, "").replace(/^ +/gm, " ") : code;
+    const text = id.endsWith(".lua")
+      ? code
+          .replace(/^ *--.*\n|^\n/gm, "")
+          .replace(/^ +/gm, " ")
+          .replaceAll(", ", ",")
+      : code;
     return { code: `export default ${JSON.stringify(text)};`, map: { mappings: "" }, moduleType: "js" };
   },
 };

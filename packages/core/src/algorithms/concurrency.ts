@@ -70,7 +70,7 @@ function take<Q extends ConcurrencyPolicy>(
   const { limit: quota, holdMs } = limit.policy;
   const listedMs = timeOf(cells, at, nowMs, holdMs);
   const atMs = listedMs ?? nowMs;
-  let first = listedMs === undefined ? countOf(cells, at) : endedAt(cells, at, atMs);
+  let first = endedAt(cells, at, listedMs);
   let held = unitsFrom(cells, at, first);
   const allowed = owns || cost <= quota - held;
   if (allowed && commit) {
@@ -98,8 +98,7 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   decide: (limit, cells, at, nowMs, cost, commit) => take(limit, cells, at, nowMs, cost, commit, false),
 
   settle({ holdMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    if (cost >= reserved) return 0;
-    return 0 - release(cells, at, timeOf(cells, at, nowMs, holdMs), chargedAtMs + holdMs, reserved - cost);
+    return cost >= reserved ? 0 : 0 - release(cells, at, timeOf(cells, at, nowMs, holdMs), chargedAtMs + holdMs, reserved - cost);
   },
 
   renew(limit, cells, at, nowMs, chargedAtMs, cost) {
@@ -108,8 +107,7 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
   },
 
   view({ limit, holdMs }, cells, at, nowMs) {
-    const atMs = timeOf(cells, at, nowMs, holdMs);
-    return atMs === undefined ? emptyView : viewOfHeld(cells, at, endedAt(cells, at, atMs), limit, emptyView);
+    return viewOfHeld(cells, at, endedAt(cells, at, timeOf(cells, at, nowMs, holdMs)), limit, emptyView);
   },
 };
 

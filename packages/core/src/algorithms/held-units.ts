@@ -46,11 +46,12 @@ export function timeOf(cells: Cells, at: number, nowMs: number, longestMs: numbe
   return newestMs - nowMs > longestMs ? undefined : Math.max(nowMs, newestMs);
 }
 
-/** How many entries have ended at `nowMs`. They are the first ones. */
-export function endedAt(cells: Cells, at: number, nowMs: number): number {
+/** How many entries have ended at `atMs`, the time of the list: all if it counts for nothing. They are the first ones. */
+export function endedAt(cells: Cells, at: number, atMs: number | undefined): number {
   const count = countOf(cells, at);
+  if (atMs === undefined) return count;
   let ended = 0;
-  while (ended < count && endOf(cells, at, ended) <= nowMs) ended++;
+  while (ended < count && endOf(cells, at, ended) <= atMs) ended++;
   return ended;
 }
 
@@ -105,10 +106,11 @@ export function release(cells: Cells, at: number, atMs: number | undefined, endM
     else high = middle;
   }
   if (low === count || endOf(cells, at, low) !== endMs) return 0;
-  const released = Math.min(units, unitsIn(cells, at, low));
+  const place = at + HEAD + 2 * low + 1;
+  const released = Math.min(units, cells[place] as number);
   cells[at + HELD] = unitsOf(cells, at) - released;
-  if (unitsIn(cells, at, low) > released) (cells[at + HEAD + 2 * low + 1] as number) -= released;
-  else {
+  (cells[place] as number) -= released;
+  if (cells[place] === 0) {
     remove(cells, at, low, 1, behind);
     // A list of nothing but units that have ended is no state.
     if (endedAt(cells, at, atMs) === count - 1) dropFirst(cells, at, count - 1, behind);

@@ -67,8 +67,8 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     );
   }
   const bucketMs = windowMs / buckets;
-  const factor = largestFactor(bucketMs, buckets);
-  // So a count may have a debt as large as the limit.
+  // A count with a debt as large as the limit, times the width, stays below 2^53. So do all counts together.
+  const factor = Math.max(bucketMs, buckets + 1);
   checkExact(
     where,
     limit * factor,
@@ -86,14 +86,6 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     spanMs: windowMs,
     stateKind: `sliding-window-counter ${windowMs} ${buckets}`,
   });
-}
-
-/**
- * A count times this stays below 2^53. So all counts together do too, also those that have left the window: they count again if the clock steps
- * back.
- */
-function largestFactor(bucketMs: number, buckets: number): number {
-  return Math.max(bucketMs, buckets + 1);
 }
 
 /** The next lower number that divides the window. Starts at 1,000 at most: more buckets are no use, and the search would take long. */
@@ -220,7 +212,8 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
       if (cells[cell] === 0) return 0;
     }
     const count = reserved === 0 && past > 0 ? 0 : (cells[cell] as number);
-    let room = Math.floor(Number.MAX_SAFE_INTEGER / largestFactor(bucketMs, buckets));
+    // As for the limit. Counts that have left the window count again if the clock steps back.
+    let room = Math.floor(Number.MAX_SAFE_INTEGER / Math.max(bucketMs, buckets + 1));
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
     const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
     if (change === 0) return 0;

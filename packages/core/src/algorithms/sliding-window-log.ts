@@ -87,6 +87,11 @@ function totalBefore(cells: Cells, at: number, entry: number): number {
   return (entry > (cells[at + FROM] as number) ? cells[at + ENTRIES + 2 * entry - 1] : cells[at + BASE]) as number;
 }
 
+function unitsFrom(cells: Cells, at: number, from: number): number {
+  const to = cells[at + TO] as number;
+  return from === to ? 0 : totalBefore(cells, at, to) - totalBefore(cells, at, from);
+}
+
 /** The time that counts at `nowMs`: a time before the newest entry counts as that one's, unless a clock that was wrong has logged it. */
 function timeOf(cells: Cells, at: number, nowMs: number, windowMs: number): number {
   const newest = newestOf(cells, at);
@@ -119,34 +124,27 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
   decide(limit, cells, at, nowMs, cost, commit) {
     const { limit: quota, windowMs, countRejected } = limit.policy;
     const entries = at + ENTRIES;
-    const to = cells[at + TO] as number;
     const atMs = timeOf(cells, at, nowMs, windowMs);
-    let from = firstCounted(cells, at, nowMs, windowMs);
-    let base = from === to ? 0 : totalBefore(cells, at, from);
-    let total = from === to ? 0 : totalBefore(cells, at, to);
-    const most = Math.max(quota, total - base);
-    const allowed = cost <= quota - (total - base);
-    let last = to;
-    let latest = newestOf(cells, at);
+    const from = firstCounted(cells, at, nowMs, windowMs);
+    let kept = unitsFrom(cells, at, from);
+    const allowed = cost <= quota - kept;
     if (commit && (allowed || countRejected)) {
       const units = Math.min(cost, quota);
       // Each logged unit of a rejected request replaces the oldest one, so an excess over the limit stays the same.
-      last = append(cells, at, from, to, Math.max(base, total - (most - units)), atMs, total, units);
-      base = cells[at + BASE] as number;
-      from = cells[at + FROM] as number;
-      total = totalBefore(cells, at, last);
-      latest = atMs;
+      const replaced = Math.max(units - Math.max(quota - kept, 0), 0);
+      append(cells, at, from, replaced, atMs, units);
+      kept += units - replaced;
     }
 
-    const kept = total - base;
     const remaining = Math.max(quota - kept, 0);
-    const resetAfterMs = kept === 0 ? 0 : latest + windowMs - nowMs;
+    const resetAfterMs = kept === 0 ? 0 : newestOf(cells, at) + windowMs - nowMs;
     let retryAfterMs = 0;
     if (cost > quota) {
       retryAfterMs = Number.POSITIVE_INFINITY;
     } else if (cost > remaining) {
       // The unit whose end makes room for `cost` units.
-      const entry = firstAbove(cells, entries, from, last, 1, total - (quota - cost) - 1);
+      const to = cells[at + TO] as number;
+      const entry = firstAbove(cells, entries, cells[at + FROM] as number, to, 1, totalBefore(cells, at, to) - (quota - cost) - 1);
       retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
     }
     return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
@@ -198,20 +196,15 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     for (let i = Math.max(from, to - maxLoggedTimes); i < to; i++) {
       units.push({ atMs: cells[entries + 2 * i] as number, units: totalBefore(cells, at, i + 1) - totalBefore(cells, at, i) });
     }
-    return { kind: "log", windowMs, limit, units, total: totalBefore(cells, at, to) - totalBefore(cells, at, from) };
+    return { kind: "log", windowMs, limit, units, total: unitsFrom(cells, at, from) };
   },
 };
 
 /** Logs units that nothing was reserved for. They are one entry, however many they are. */
 function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, nowMs: number, cost: number): number {
-  const to = cells[at + TO] as number;
-  const atMs = timeOf(cells, at, nowMs, windowMs);
   const from = firstCounted(cells, at, nowMs, windowMs);
-  const base = from === to ? 0 : totalBefore(cells, at, from);
-  const total = from === to ? 0 : totalBefore(cells, at, to);
-  const units = Math.max(Math.min(windowChangeOf(0, cost), maxDebt - (total - base)), 0);
-  if (units === 0) return 0;
-  append(cells, at, from, to, base, atMs, total, units);
+  const units = Math.max(Math.min(windowChangeOf(0, cost), maxDebt - unitsFrom(cells, at, from)), 0);
+  if (units > 0) append(cells, at, from, 0, timeOf(cells, at, nowMs, windowMs), units);
   return units;
 }
 
@@ -224,11 +217,14 @@ function dropOldest(cells: Cells, at: number, from: number, units: number): void
 }
 
 /**
- * Keeps the entries from `from` on and appends one of `units` at `atMs`. Returns where they end. The space of dropped entries is reused. As with
- * a settlement, the numbers restart before they get too large.
+ * Keeps the entries from `from` on, without the oldest `replaced` units, and appends one of `units` at `atMs`. The space of dropped entries is
+ * reused. As with a settlement, the numbers restart before they get too large.
  */
-function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number, units: number): number {
+function append(cells: Cells, at: number, from: number, replaced: number, atMs: number, units: number): void {
   const entries = at + ENTRIES;
+  const to = cells[at + TO] as number;
+  const base = from === to ? 0 : totalBefore(cells, at, from) + replaced;
+  const total = from === to ? 0 : totalBefore(cells, at, to);
   let first = firstAbove(cells, entries, from, to, 1, base);
   let last = to;
   if (first * 2 >= last) {
@@ -244,7 +240,6 @@ function append(cells: Cells, at: number, from: number, to: number, base: number
   cells[at + BASE] = base - less;
   cells[at + FROM] = first;
   cells[at + TO] = last + 1;
-  return last + 1;
 }
 
 export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPolicy, SlidingWindowLogOptions> = register(

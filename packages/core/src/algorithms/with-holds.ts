@@ -53,7 +53,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       const forMs = limit.holdMs ?? longestMs;
       const atMs = timeOf(cells, at, nowMs, longestMs);
       let count = countOf(cells, at);
-      let first = atMs === undefined ? count : endedAt(cells, at, atMs);
+      let first = endedAt(cells, at, atMs);
       let held = unitsFrom(cells, at, first);
       let seen = inner.decide(limit, cells, behind(cells, at), nowMs, held + cost, false);
       const isFull = forMs > 0 && count - first >= maxHeld;
@@ -100,16 +100,15 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
     settle: (policy, cells, at, ...charge) => inner.settle(policy, cells, behind(cells, at), ...charge),
 
     settleHeld(policy, cells, at, nowMs, heldUntilMs, reserved, cost) {
-      const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
-      const released = release(cells, at, atMs, heldUntilMs, reserved, sizeBehind(policy, cells, at));
+      const size = sizeBehind(policy, cells, at);
+      const released = release(cells, at, timeOf(cells, at, nowMs, policy.holdMs as number), heldUntilMs, reserved, size);
       const charged = cost === 0 ? 0 : inner.settle(policy, cells, behind(cells, at), nowMs, nowMs, 0, cost);
       return charged - released;
     },
 
     view(policy, cells, at, nowMs) {
       const used = inner.view(policy, cells, behind(cells, at), nowMs);
-      const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
-      return atMs === undefined ? used : viewOfHeld(cells, at, endedAt(cells, at, atMs), policy.quota, used);
+      return viewOfHeld(cells, at, endedAt(cells, at, timeOf(cells, at, nowMs, policy.holdMs as number)), policy.quota, used);
     },
   };
 }

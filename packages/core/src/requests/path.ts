@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: two stand for encoded separators, and servers treat the others differently
 
+import { hexDigit } from "../support/ip.js";
 import { utf8 } from "../support/runtime.js";
 
 /** Stands for any number of unknown segments. In a rule's path, the `*`. */
@@ -272,8 +273,8 @@ function withMarks(path: string): string {
 function ofBytes(bytes: Uint8Array): string {
   let end = 0;
   for (let i = 0; i < bytes.length; i++) {
-    const high = bytes[i] === 0x25 ? digit(bytes[i + 1]) : -1;
-    const low = high < 0 ? -1 : digit(bytes[i + 2]);
+    const high = bytes[i] === 0x25 ? hexDigit(bytes[i + 1]) : -1;
+    const low = high < 0 ? -1 : hexDigit(bytes[i + 2]);
     if (low < 0) bytes[end++] = bytes[i] as number;
     else {
       bytes[end++] = high * 16 + low;
@@ -282,9 +283,4 @@ function ofBytes(bytes: Uint8Array): string {
   }
   decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
   return decoder.decode(bytes.subarray(0, end));
-}
-
-/** The value of a hexadecimal digit; -1 for any other character, and for none. */
-function digit(character: number | undefined): number {
-  return "0123456789abcdef".indexOf(String.fromCharCode(character as number).toLowerCase());
 }

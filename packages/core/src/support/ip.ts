@@ -207,8 +207,9 @@ function readGroups(text: string, start: number, end: number, into: Groups): boo
   return true;
 }
 
-function hexDigit(code: number): number {
-  return code < 128 ? (DIGITS[code] as number) : -1;
+/** The value of a hexadecimal digit; -1 for any other character, and for none. */
+export function hexDigit(code: number | undefined): number {
+  return DIGITS[code as number] ?? -1;
 }
 
 function isPort(text: string, start: number): boolean {
