@@ -42,7 +42,7 @@ const noTable = "42P01";
 const others = {
   $client: "postgres(db.$client)",
   $queryRawUnsafe: "postgres({ query: (text, values) => prisma.$queryRawUnsafe(text, ...values) })",
-  executeQuery: "postgres({ query: (text, values) => db.executeQuery(CompiledQuery.raw(text, values)) })",
+  executeQuery: "postgres(pool), with the pool of Kysely's PostgresDialect",
   getQueryInterface: "postgres({ query: async (text, bind) => (await sequelize.query(text, { bind }))[0] })",
   queryBuilder:
     "postgres({ async query(text, values) { const client = await knex.client.acquireConnection(); try { return await client.query(text, values); } finally { knex.client.releaseConnection(client); } } })",

@@ -42,7 +42,7 @@ const held: [name: string, make: unknown, property: string, instead: string][] =
   ["drizzle for SQLite", sqlite, "$client", "sqlite(db.$client)"],
   ["drizzle for libSQL", libsql, "$client", "libsql(db.$client)"],
   ["Prisma", postgres, "$queryRawUnsafe", "prisma.$queryRawUnsafe(text, ...values)"],
-  ["Kysely", postgres, "executeQuery", "db.executeQuery(CompiledQuery.raw(text, values))"],
+  ["Kysely", postgres, "executeQuery", "postgres(pool), with the pool of Kysely's"],
   ["Sequelize", postgres, "getQueryInterface", "sequelize.query(text, { bind })"],
   ["knex", postgres, "queryBuilder", "await knex.client.acquireConnection()"],
   ["slonik", postgres, "oneFirst", "pool.query({ ...sql.unsafe``, sql: text, values })"],
