@@ -20,7 +20,7 @@ export class FakeLoop {
 
   constructor() {
     vi.stubGlobal("performance", { now: () => this.nowMs });
-    vi.stubGlobal("setTimeout", (run: () => void, ms: number) => {
+    vi.stubGlobal("setTimeout", (run: () => void, ms = 0) => {
       const timer = { atMs: this.nowMs + Math.max(1, ms), run };
       this.#timers.push(timer);
       return timer;
