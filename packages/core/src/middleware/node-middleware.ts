@@ -271,7 +271,8 @@ export function setHeaders(response: HeaderTarget, headers: readonly Header[]): 
   for (const { name, value, list } of headers) {
     // Only a rejection has it.
     if (name === "Cache-Control") dropBody(response);
-    response.setHeader(name, list ? listed(response.getHeader(list), value) : value);
+    const before = list ? response.getHeader(list) : undefined;
+    response.setHeader(name, before === undefined ? value : listed(before, value));
   }
 }
 
