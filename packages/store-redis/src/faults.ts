@@ -37,7 +37,7 @@ export function fault(cause: unknown): FloodgateError {
   return notDecided("", text, { cause });
 }
 
-/** With what to allow, if the server says that its user may not run a command or use a key. Valkey 9 says it of commands in scripts too. */
+/** If the server says that its user may not run a command or use a key, the error tells what to allow. Valkey 9 names commands in scripts too. */
 function notDecided(forKey: string, text: string, options?: ErrorOptions): FloodgateError {
   const [denied, command] = /(?:NOPERM|ACL failure).*?(?:'(\w+)' command|\bkeys?\b)/.exec(text) ?? [];
   const advice = denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
