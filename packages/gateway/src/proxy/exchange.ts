@@ -4,10 +4,7 @@ import type { Header } from "@floodgate/core/adapter";
 import { codeOf, failureOf, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
 import { responseHead } from "./response-head.js";
-import { hasBody, type Upstream } from "./upstream.js";
-
-/** Requests with these methods and no body may be sent again: twice is the same as once (RFC 9110 §9.2.2). */
-const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+import { hasBody, mayRepeat, type Upstream } from "./upstream.js";
 
 /** One request on its way to the upstream and back. httpxy sends it and pipes its body; here is what it leaves to us. */
 export class Exchange implements UpstreamUser {
@@ -172,8 +169,7 @@ export class Exchange implements UpstreamUser {
       upstreamRequest?.reusedSocket === true &&
       (code === "ECONNRESET" || code === "EPIPE") &&
       upstreamRequest.socket?.bytesRead === this.#bytesBefore &&
-      idempotent.has(this.#request.method as string) &&
-      !hasBody(this.#request)
+      mayRepeat(this.#request)
     );
   }
 

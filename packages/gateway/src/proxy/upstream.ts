@@ -30,8 +30,8 @@ export class Upstream {
   readonly #service: Service;
   readonly #log: WriteSampled;
   readonly #proxy: ProxyServer<ClientMessage, ServerResponse>;
-  /** Who uses a connection. */
-  readonly #users = new WeakMap<Socket, UpstreamUser>();
+  /** Who uses a connection; undefined while it is kept. */
+  readonly #users = new WeakMap<Socket, UpstreamUser | undefined>();
 
   private constructor(service: Service, proxy: ProxyServer<ClientMessage, ServerResponse>) {
     const { settings } = service;
@@ -73,7 +73,10 @@ export class Upstream {
 
   /** @param fresh whether to use a connection of its own. */
   web(request: ClientMessage, response: ServerResponse, fresh: boolean): void {
-    this.#proxy.web(request, response, fresh ? this.#freshOptions : this.#options).catch(ignore);
+    const pass = (): void => void this.#proxy.web(request, response, fresh ? this.#freshOptions : this.#options).catch(ignore);
+    if (fresh || mayRepeat(request)) pass();
+    // An upstream may have closed a kept connection. After the next poll its end has been read, if it has arrived.
+    else setImmediate(setImmediate, pass);
   }
 
   ws(request: ClientMessage, socket: Socket, head: Buffer): void {
@@ -83,7 +86,9 @@ export class Upstream {
   /** A user begins to use a connection: from now on its timeouts are this user's. The connection has one listener for all of its users. */
   useConnection(socket: Socket, user: UpstreamUser): void {
     if (!this.#users.has(socket)) {
-      socket.on("timeout", () => this.#giveUpUnlessRead(socket));
+      socket.on("timeout", () => this.#giveUpUnlessRead(socket)).on("free", () => this.#users.set(socket, undefined));
+      // Node would use a connection again for some turns after its end was read.
+      socket.once("end", () => this.#users.get(socket) === undefined && socket.destroy().emit("agentRemove"));
       leaveFailuresToReading(socket);
     }
     this.#users.set(socket, user);
@@ -164,6 +169,13 @@ function limitInformation(upstreamRequest: ClientRequest): void {
   upstreamRequest.on("information", () => {
     if (++many > maxInformation) upstreamRequest.destroy(new InvalidAnswer(`more than ${maxInformation} answers 1xx`));
   });
+}
+
+/** Requests with these methods and no body may be sent again: twice is the same as once (RFC 9110 §9.2.2). */
+const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+export function mayRepeat(request: IncomingMessage): boolean {
+  return idempotent.has(request.method as string) && !hasBody(request);
 }
 
 /** Whether a request has a body. Without a length and chunks it has none (RFC 9112 §6.3). */
