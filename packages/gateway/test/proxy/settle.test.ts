@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { ask, limitOf, startGateway, startUpstream } from "./support.js";
 
@@ -56,4 +57,18 @@ it("a response that breaks costs what its head said, and an upstream that is gon
   other.closeAllConnections();
   expect((await ask(alone.url)).headers["ratelimit"]).toContain("r=990");
   expect((await ask(alone.url)).headers["ratelimit"]).toContain("r=980");
+});
+
+it("refunds by the status of the response", async () => {
+  let status = 500;
+  const upstream = await startUpstream((_request, response) => void response.writeHead(status).end());
+  // A rules file may be shared with Envoy.
+  const rules = limitOf(2).replace("]", ", { name: mesh, match: { domain: edge }, limit: 1, window: 1m }]");
+  const { url } = await startGateway(upstream.port, rules, { refundStatus: "5xx,404" });
+  const statuses: number[] = [];
+  for (status of [500, 404, 503, 200, 500, 201, 200]) {
+    statuses.push((await ask(url)).status);
+    await turn();
+  }
+  expect(statuses).toEqual([500, 404, 503, 200, 500, 201, 429]);
 });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, createServer, type IncomingMessage, type RequestListener, request, type Server } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer as createConnectionServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
@@ -33,6 +33,19 @@ export interface TestGateway extends Running {
   readonly lines: { readonly level: number; readonly message: string; readonly [name: string]: unknown }[];
   /** Replaces the rules file. */
   readonly rulesFile: string;
+}
+
+/** Starts an upstream that speaks raw bytes, and returns its port. `talk` gets each connection. */
+export async function startRaw(talk: (socket: Socket, count: number) => void): Promise<number> {
+  let count = 0;
+  const server = createConnectionServer((socket) => {
+    socket.on("error", () => {});
+    atEnd(() => socket.destroy());
+    talk(socket, ++count);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  atEnd(() => server.close());
+  return (server.address() as { port: number }).port;
 }
 
 /** Starts a gateway that ends with the test. */
