@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Checked, decisionOf, type FetchContext, fixedWindow, leakyBucket, rateLimit, vercelIp } from "../src/index.js";
+import { type Checked, decisionOf, type FetchContext, fixedWindow, leakyBucket, memoryStore, rateLimit, vercelIp } from "../src/index.js";
 
 const policy = fixedWindow({ limit: 2, window: "365d" });
 const ip = "192.0.2.1";
@@ -26,6 +26,17 @@ it("check answers a response only to a rejected request, and headers and the dec
     [undefined, "0", true, undefined],
     [429, "0", false, "0"],
   ]);
+});
+
+it("a rejected request is decided again if it is checked again, and is counted once when it passes", async () => {
+  let nowMs = 0;
+  const limit = rateLimit({ policy: fixedWindow({ limit: 2, window: "1m" }), store: memoryStore({ clock: () => nowMs }) });
+  const [first, patient] = [request(), request()];
+  const seen = [];
+  for (const asking of [first, first, request(), patient, patient]) seen.push((await limit.check(asking, { ip })).response?.status);
+  nowMs = 60_000;
+  for (const asking of [patient, patient, request(), request()]) seen.push((await limit.check(asking, { ip })).response?.status);
+  expect(seen).toEqual([undefined, undefined, undefined, 429, 429, undefined, undefined, undefined, 429]);
 });
 
 it("a request without an address is an error that says what to write, whatever its headers say", async () => {

@@ -21,7 +21,7 @@ import { RateLimitSetup } from "./rate-limit-setup.js";
  */
 export class RateLimit<Req> extends RateLimitSetup<Req> {
   /**
-   * Decides a request. If this middleware has decided the request before, the rules that checked it then are left out: the app may have
+   * Decides a request. If this middleware has let the request pass before, the rules that checked it then are left out: the app may have
    * forwarded it to another path, which has other rules.
    * @throws what a function of the app or a store without `onStoreError` throws, always as an error; or rejects with it. If all rules are in
    * shadow mode, it throws nothing.
@@ -125,6 +125,8 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
 
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
     context.decision = combined.decision;
+    // It was not charged, so it may be decided again.
+    if (!combined.allowed) context.rules = [];
     // A listener that was added while the store was asked gets the events of later requests.
     if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs, context);
     return this.responder.outcomeOf(context, checks, combined, shown);

@@ -59,7 +59,7 @@ export class RequestContext<Req = unknown> {
   readonly previous: RequestContext | undefined;
   /** The previous context of this same middleware, if it is mounted twice or the app forwards the request to another path. */
   readonly previousHere: RequestContext | undefined;
-  /** The rules that the request was checked under. Retaining the checks themselves costs more than rebuilding them. */
+  /** The rules that the request was checked under; none if it was rejected. Retaining the checks themselves costs more than rebuilding them. */
   rules: readonly { readonly name: string }[];
   decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
@@ -80,7 +80,7 @@ export class RequestContext<Req = unknown> {
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
     const { reader } = settings;
-    const holder = holderOf(reader.identity === undefined ? (request as object) : reader.identity(request));
+    const holder = holderOf(reader.identity?.(request) ?? (request as object));
     const previous = holder[newest];
     let previousHere = previous;
     while (previousHere !== undefined && previousHere.by !== by) previousHere = previousHere.previous;
@@ -185,12 +185,9 @@ export class RequestContext<Req = unknown> {
     });
   }
 
-  /** Whether the same middleware has checked the request under this rule before. */
-  wasCheckedUnder(name: string): boolean {
-    for (let context = this.previousHere; context !== undefined; context = context.previousHere) {
-      if (context.rules.some((rule) => rule.name === name)) return true;
-    }
-    return false;
+  /** Whether the same middleware has checked the request under this rule before, and did not reject it. */
+  wasCheckedUnder(name: string): boolean | undefined {
+    return this.previousHere?.rules.some((rule) => rule.name === name) || this.previousHere?.wasCheckedUnder(name);
   }
 
   /** Calls a function of the app, unless it has answered before. */
