@@ -1,16 +1,16 @@
 /** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
 
-import { count } from "./dom.js";
-
-export { count };
-
 /** The language of the page: figures and dates read as its words do. */
 export const language = "en";
 
 /** Keeps a figure and its unit on one line. */
 export const nbsp = "\u00a0";
+const whole = new Intl.NumberFormat(language);
 const oneDigit = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const shortForm = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
+
+/** A whole number with its thousands apart. */
+export const count = (value: number): string => whole.format(value);
 
 /** A count where there is little room: 12,345 reads 12.3K. */
 export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? count(value) : shortForm.format(value));
@@ -82,3 +82,12 @@ export function timeZone(): string {
 }
 
 export const plural = (value: number, one: string, many: string = `${one}s`): string => `${count(value)}${nbsp}${value === 1 ? one : many}`;
+
+/** Shows characters that one cannot see (controls, marks of direction, zero-width ones) as their code points, and cuts what is very long. */
+export function visible(text: string, longest = 300): string {
+  const cut = text.length > longest ? `${text.slice(0, longest)}… (${count(text.length)} characters)` : text;
+  return cut.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Surrogate}/gu,
+    (c) => `⟨${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
+  );
+}

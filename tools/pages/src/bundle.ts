@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 
 /**
@@ -39,9 +39,13 @@ const common = {
   logLevel: "silent",
 } as const satisfies BuildOptions;
 
+/** Of Preact, which has none in its code. */
+const licence = `/*! Preact. ${readFileSync(join(dirname(require.resolve("preact/package.json")), "LICENSE"), "utf8")}*/`;
+
 async function bundle(file: string): Promise<string> {
   const { outputFiles } = await build({
     ...common,
+    banner: { js: licence },
     entryPoints: [file],
     format: "iife",
     // Browsers of 2024, which have light-dark() and checkVisibility().
@@ -50,7 +54,7 @@ async function bundle(file: string): Promise<string> {
     // Node's own builtins would fail: a page has none.
     platform: "browser",
     // Options of tsconfig.json that change what code does are the same for all sources; a folder's own file must not matter.
-    tsconfigRaw: { compilerOptions: { target: "es2022" } },
+    tsconfigRaw: { compilerOptions: { target: "es2022", jsx: "react-jsx", jsxImportSource: "preact" } },
   });
   const text = (outputFiles[0] as { text: string }).text.trim();
   // It would end the element, or begin a comment, in the midst of the code.

@@ -1,4 +1,5 @@
-import { fill, h, visible } from "@floodgate/pages/dom";
+import { visible } from "@floodgate/pages/format";
+import { h, render } from "preact";
 import { hashOf, type Settings, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
 import { mount } from "../../../packages/simulator/src/page/algorithms/mount.js";
 
@@ -10,11 +11,8 @@ const copied = document.querySelector("#copied") as HTMLElement;
 function read(): Settings {
   const { settings, problems } = settingsOf(location.hash);
   notice.hidden = problems.length === 0;
-  fill(
-    notice,
-    h("p", {}, "This link is not quite right, so a part of it is as usual:"),
-    h("ul", {}, ...problems.map((problem) => h("li", {}, visible(problem)))),
-  );
+  const list = problems.map((problem) => h("li", {}, visible(problem)));
+  render([h("p", {}, "This link is not quite right, so a part of it is as usual:"), h("ul", {}, list)], notice);
   return settings;
 }
 

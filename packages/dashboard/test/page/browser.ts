@@ -13,7 +13,7 @@ export async function startBrowser(): Promise<TestBrowser> {
     async open(port, options) {
       const page = await browser.newPage(options);
       await page.goto(`http://localhost:${port}/_floodgate`);
-      await page.waitForSelector("main:not(.waiting)");
+      await page.waitForSelector("main > section");
       await page.waitForSelector(".bar .state:text-is('Live')");
       return page;
     },

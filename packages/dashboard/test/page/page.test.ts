@@ -76,7 +76,7 @@ describe("the page", () => {
     const page = untilEnd(await browser.newPage());
     await page.route("**/data/live", () => undefined);
     await page.goto(`http://localhost:${app.port}/_floodgate`);
-    await page.waitForSelector("main:not(.waiting)");
+    await page.waitForSelector("main > section");
     expect(await page.textContent(".bar .state")).toBe("Connecting…");
   });
 
@@ -87,9 +87,27 @@ describe("the page", () => {
     await page.goto(`http://localhost:${app.port}/_floodgate`);
     await page.waitForSelector(".notice:has-text('The answer is cut off, or it is not from the dashboard.')");
     await page.unroute("**/data/**");
-    await page.waitForSelector("main:not(.waiting)");
+    await page.waitForSelector("main > section");
     await page.waitForSelector(".notice.bad[hidden]", { state: "attached" });
     for (const text of browser.complaints()) expect(text).toContain("text/html");
+  });
+
+  it("shows the other sections, and goes on, if one cannot be drawn", async () => {
+    const app = untilEnd(await start("Express", "Broken", 1));
+    const page = untilEnd(await browser.newPage());
+    await page.route("**/data/live", () => undefined);
+    await page.route("**/data/overview", async (route) => {
+      const overview = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...overview, stores: [null] } });
+    });
+    await page.goto(`http://localhost:${app.port}/_floodgate`);
+    await page.waitForSelector("#rules");
+    await page.waitForSelector("main > .notice:text('This part of the page cannot be shown.')");
+    expect(await page.locator("#stores").count()).toBe(0);
+    await page.unroute("**/data/live");
+    await page.getByLabel("Day").check();
+    await page.waitForSelector("#rules header:has-text('last day')");
+    for (const text of browser.complaints()) expect(text).toMatch(/TypeError: Cannot read properties of null/);
   });
 
   long("says when the app is gone, and when it is back", async () => {

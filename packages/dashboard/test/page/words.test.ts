@@ -1,12 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { visible } from "@floodgate/pages/dom";
-import { duration, latency, percent, rate } from "@floodgate/pages/format";
+import { duration, latency, percent, rate, visible } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import { type History, wholeRequests } from "../../src/contract.js";
 import { countsOf } from "../../src/page/history.js";
-import { keyOf } from "../../src/page/sections/lookup.js";
-import { queryOf } from "../../src/page/sections/request.js";
+import { keyOf, queryOf } from "../../src/page/typed.js";
 
 // What the page works out without a browser.
 
@@ -90,7 +88,7 @@ describe("a minute's history", () => {
 
 it("advises what to write in an app and for a gateway, because floodgate serve and floodgate gateway serve the page too", () => {
   const folder = join(__dirname, "../../src/page");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
   const texts = files
     .map((file) => readFileSync(join(folder, file), "utf8"))
     .filter((text) => /your app\b|app\.use\(|rateLimit\(/.test(text));

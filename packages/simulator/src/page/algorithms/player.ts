@@ -1,7 +1,7 @@
 /** A clock that a person starts, stops and moves. */
 export class Player {
   readonly #lengthMs: () => number;
-  readonly #onMove: (atMs: number, playing: boolean) => void;
+  readonly #onMove: () => void;
   /** How many milliseconds go by in one. */
   speed = 1;
   #atMs = 0;
@@ -9,7 +9,7 @@ export class Player {
   #lastMs = 0;
 
   /** @param lengthMs returns where it stops. @param onMove is called at each step, and when it starts or stops. */
-  constructor(lengthMs: () => number, onMove: (atMs: number, playing: boolean) => void) {
+  constructor(lengthMs: () => number, onMove: () => void) {
     this.#lengthMs = lengthMs;
     this.#onMove = onMove;
   }
@@ -27,7 +27,7 @@ export class Player {
     if (this.#atMs >= this.#lengthMs()) this.#atMs = 0;
     this.#lastMs = performance.now();
     this.#frame = requestAnimationFrame(this.#step);
-    this.#onMove(this.#atMs, true);
+    this.#onMove();
   }
 
   toggle(): void {
@@ -38,12 +38,12 @@ export class Player {
   pause(): void {
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
     this.#frame = undefined;
-    this.#onMove(this.#atMs, false);
+    this.#onMove();
   }
 
   seek(atMs: number): void {
     this.#atMs = Math.max(0, Math.min(atMs, this.#lengthMs()));
-    this.#onMove(this.#atMs, this.playing);
+    this.#onMove();
   }
 
   readonly #step = (): void => {

@@ -1,53 +1,30 @@
-import { count } from "@floodgate/pages/dom";
+import { count } from "@floodgate/pages/format";
+import { useState } from "preact/hooks";
 import type { Grid, GridPoint, PolicyWords, ReportData, ReportRule } from "../../report/contract.js";
 
-export type { Burst, Grid, GridPoint, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "../../report/contract.js";
+export type { Burst, Grid, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "../../report/contract.js";
 
 /** What is chosen: a rule, and for each rule one of the limits of its grid. */
-export class Choice {
+export interface Choice {
   readonly data: ReportData;
-  readonly #points: number[];
-  readonly #listeners: (() => void)[] = [];
-  #rule = 0;
-
-  constructor(data: ReportData) {
-    this.data = data;
-    this.#points = data.rules.map(({ grid }) => grid?.own ?? 0);
-  }
-
-  get rule(): ReportRule | undefined {
-    return this.data.rules[this.#rule];
-  }
-
+  readonly rule: ReportRule | undefined;
   /** The number of the chosen limit in the rule's grid. */
-  get pointNumber(): number {
-    return this.#points[this.#rule] as number;
-  }
+  readonly pointNumber: number;
+  readonly point: GridPoint | undefined;
+  chooseRule(rule: number): void;
+  choosePoint(point: number): void;
+}
 
-  get point(): GridPoint | undefined {
-    return this.rule?.grid?.points[this.pointNumber];
-  }
-
-  chooseRule(rule: number): void {
-    this.#rule = rule;
-    this.#tell();
-  }
-
-  choosePoint(point: number): void {
-    const last = (this.rule?.grid?.points.length ?? 1) - 1;
-    this.#points[this.#rule] = Math.max(0, Math.min(last, point));
-    this.#tell();
-  }
-
-  /** Calls back now, and whenever something else is chosen. */
-  follow(listener: () => void): void {
-    this.#listeners.push(listener);
-    listener();
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
-  }
+export function useChoice(data: ReportData): Choice {
+  const [chosen, chooseRule] = useState(0);
+  const [points, setPoints] = useState(data.rules.map(({ grid }) => grid?.own ?? 0));
+  const rule = data.rules[chosen];
+  const pointNumber = points[chosen] ?? 0;
+  const choosePoint = (point: number): void => {
+    const last = (rule?.grid?.points.length ?? 1) - 1;
+    setPoints(points.map((each, i) => (i === chosen ? Math.max(0, Math.min(last, point)) : each)));
+  };
+  return { data, rule, pointNumber, point: rule?.grid?.points[pointNumber], chooseRule, choosePoint };
 }
 
 /** The number of the least limit of a grid that touches at most a share of the clients. */

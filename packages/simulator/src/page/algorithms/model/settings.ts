@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
-import { count, visible } from "@floodgate/pages/dom";
+import { count, visible } from "@floodgate/pages/format";
 import { inLargeUnits, optionsOf, parsePolicy } from "../../../compare/policy-text.js";
 import type { Scale } from "../draw/timeline.js";
 import { type ScenarioName, scenarios, windowsShown } from "./scenarios.js";

@@ -1,39 +1,44 @@
+import type { PointerEventHandler, TargetedPointerEvent } from "preact";
+import { useRef } from "preact/hooks";
+
+/** What listens to a pointer. */
+export type PointerHandlers = Readonly<
+  Record<"onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel", PointerEventHandler<HTMLElement>>
+>;
+
 /**
  * Reports where a person drags on a timeline, and where they click without a drag.
  * @param onClick what a click does; default: the same as a drag.
  */
-export function listenToPointer(
-  timeline: HTMLElement,
-  board: HTMLElement,
-  onDrag: (fraction: number) => void,
-  onClick?: (fraction: number) => void,
-): void {
-  let fromX: number | undefined;
-  let dragged = false;
-  const fractionAt = (event: PointerEvent): number => {
-    const { left, width } = timeline.getBoundingClientRect();
-    return Math.max(0, Math.min((event.clientX - left) / width, 1));
+export function usePointer(onDrag: (fraction: number) => void, onClick?: (fraction: number) => void): PointerHandlers {
+  const pressed = useRef({ fromX: 0, isDown: false, isDrag: false }).current;
+  const fractionAt = ({ currentTarget, clientX }: TargetedPointerEvent<HTMLElement>): number => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    return Math.max(0, Math.min((clientX - left) / width, 1));
   };
-  timeline.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    fromX = event.clientX;
-    dragged = onClick === undefined;
-    timeline.setPointerCapture(event.pointerId);
-    if (dragged) onDrag(fractionAt(event));
-  });
-  timeline.addEventListener("pointermove", (event) => {
-    if (fromX === undefined) return;
-    dragged ||= Math.abs(event.clientX - fromX) > 4;
-    board.classList.toggle("scrubbing", dragged);
-    if (dragged) onDrag(fractionAt(event));
-  });
-  const end = (event: PointerEvent): void => {
-    if (event.type === "pointerup" && fromX !== undefined && !dragged) onClick?.(fractionAt(event));
-    fromX = undefined;
-    board.classList.remove("scrubbing");
+  const end = ({ currentTarget }: TargetedPointerEvent<HTMLElement>): void => {
+    pressed.isDown = false;
+    currentTarget.classList.remove("scrubbing");
   };
-  timeline.addEventListener("pointerup", end);
-  timeline.addEventListener("pointercancel", end);
+  return {
+    onPointerDown(event) {
+      if (event.button !== 0) return;
+      Object.assign(pressed, { fromX: event.clientX, isDown: true, isDrag: onClick === undefined });
+      event.currentTarget.setPointerCapture(event.pointerId);
+      if (pressed.isDrag) onDrag(fractionAt(event));
+    },
+    onPointerMove(event) {
+      if (!pressed.isDown) return;
+      pressed.isDrag ||= Math.abs(event.clientX - pressed.fromX) > 4;
+      event.currentTarget.classList.toggle("scrubbing", pressed.isDrag);
+      if (pressed.isDrag) onDrag(fractionAt(event));
+    },
+    onPointerUp(event) {
+      if (pressed.isDown && !pressed.isDrag) onClick?.(fractionAt(event));
+      end(event);
+    },
+    onPointerCancel: end,
+  };
 }
 
 /** Where a slider stands, its ends, and how it is moved. */
@@ -46,15 +51,14 @@ interface Slider {
 }
 
 /**
- * The keys that move a slider. They work while it has the focus.
+ * The keys that move a slider.
  * @param others what other keys do, by their names.
  */
-export function listenToKeys(
-  element: HTMLElement,
+export function onKeys(
   sliderOf: (event: KeyboardEvent) => Slider,
   others: Readonly<Record<string, () => void>> = {},
-): void {
-  element.addEventListener("keydown", (event) => {
+): (event: KeyboardEvent) => void {
+  return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { now, last, step, page, move } = sliderOf(event);
     const moves: Readonly<Record<string, number>> = {
@@ -67,5 +71,5 @@ export function listenToKeys(
     event.preventDefault();
     if (to === undefined) other?.();
     else move(to);
-  });
+  };
 }
