@@ -31,6 +31,7 @@ const workers: Readonly<Record<string, readonly string[]>> = { rules: ["parse-wo
 const inlined: Readonly<Record<string, readonly string[]>> = {
   dashboard: ["lru-cache"],
   rules: ["zod"],
+  simulator: ["tinyqueue"],
   "store-database": ["lru-cache"],
   "store-redis": ["lru-cache"],
 };

@@ -1,6 +1,6 @@
 import type { Decision } from "@floodgate/core";
+import TinyQueue from "tinyqueue";
 import type { KeyIndex } from "./key-index.js";
-import { MinHeap } from "./min-heap.js";
 import { Numbers } from "./numbers.js";
 import { WindowSums } from "./window-sums.js";
 
@@ -216,26 +216,26 @@ function more(most: MostUnits, client: number, units: number, atMs: number): Mos
 /** How many keys a store holds at once: a key is held from its first request until its state is the same as none. */
 class LiveKeys {
   /** By the time at which each key is looked at again. */
-  readonly #heap = new MinHeap();
+  readonly #queue = new TinyQueue<{ readonly key: number; readonly atMs: number }>([], (a, b) => a.atMs - b.atMs);
   /** 0 for keys that are not held. */
   readonly #untilMs = new Numbers();
   most = 0;
 
   /** A key has a state from `nowMs` until `untilMs`. Times never go back. */
   hold(key: number, nowMs: number, untilMs: number): void {
-    while (this.#heap.lowest <= nowMs) this.#lookAtFirst(nowMs);
+    for (let first = this.#queue.peek(); first !== undefined && first.atMs <= nowMs; first = this.#queue.peek()) this.#lookAtFirst(nowMs);
     const isHeld = this.#untilMs.get(key) !== 0;
     if (!isHeld && untilMs <= nowMs) return;
     this.#untilMs.set(key, untilMs);
     if (isHeld) return;
-    this.#heap.push(key, untilMs);
-    if (this.#heap.size > this.most) this.most = this.#heap.size;
+    this.#queue.push({ key, atMs: untilMs });
+    this.most = Math.max(this.most, this.#queue.length);
   }
 
   #lookAtFirst(nowMs: number): void {
-    const key = this.#heap.pop();
+    const { key } = this.#queue.pop() as { key: number };
     const untilMs = this.#untilMs.get(key);
-    if (untilMs > nowMs) this.#heap.push(key, untilMs);
+    if (untilMs > nowMs) this.#queue.push({ key, atMs: untilMs });
     else this.#untilMs.set(key, 0);
   }
 }

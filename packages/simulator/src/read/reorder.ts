@@ -1,5 +1,5 @@
+import TinyQueue from "tinyqueue";
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
-import { MinHeap } from "../measure/min-heap.js";
 
 const maxCharacters = 64 * 1024 * 1024;
 
@@ -17,9 +17,7 @@ export interface Kept {
 export class ReorderBuffer {
   readonly #size: number;
   readonly #keeps: Kept;
-  /** By their numbers in the order of coming. */
-  readonly #held = new Map<number, HeldRequest>();
-  readonly #byTime = new MinHeap();
+  readonly #held = new TinyQueue<HeldRequest>([], (a, b) => a.timeMs - b.timeMs || a.number - b.number);
   #count = 0;
   #characters = 0;
 
@@ -34,14 +32,13 @@ export class ReorderBuffer {
    * @param length the characters of its line.
    */
   add(request: LogRequest, address: string | undefined, length: number): void {
-    this.#held.set(this.#count, new HeldRequest(request, address, this.#keeps, length));
-    this.#byTime.push(this.#count++, request.timeMs);
+    this.#held.push(new HeldRequest(request, address, this.#keeps, length, this.#count++));
     this.#characters += length;
   }
 
   /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
   get isFull(): boolean {
-    return this.#held.size > this.#size || (this.#characters > maxCharacters && this.#held.size > 1);
+    return this.#held.length > this.#size || (this.#characters > maxCharacters && this.#held.length > 1);
   }
 
   takeAll(): LogRequest[] {
@@ -51,11 +48,8 @@ export class ReorderBuffer {
   }
 
   take(): LogRequest | undefined {
-    if (this.#held.size === 0) return undefined;
-    const number = this.#byTime.pop();
-    const request = this.#held.get(number) as HeldRequest;
-    this.#held.delete(number);
-    this.#characters -= request.length;
+    const request = this.#held.pop();
+    this.#characters -= request?.length ?? 0;
     return request;
   }
 }
@@ -70,8 +64,16 @@ class HeldRequest implements LogRequest {
   readonly format: LogFormat;
   /** The characters of its line. */
   readonly length: number;
+  /** In the order of coming. */
+  readonly number: number;
 
-  constructor({ timeMs, method, target, line, format }: LogRequest, address: string | undefined, keeps: Kept, length: number) {
+  constructor(
+    { timeMs, method, target, line, format }: LogRequest,
+    address: string | undefined,
+    keeps: Kept,
+    length: number,
+    number: number,
+  ) {
     this.timeMs = timeMs;
     this.address = address;
     this.method = method;
@@ -79,5 +81,6 @@ class HeldRequest implements LogRequest {
     this.line = keeps.lines ? line : undefined;
     this.format = format;
     this.length = length;
+    this.number = number;
   }
 }
