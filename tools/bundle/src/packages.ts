@@ -29,7 +29,7 @@ interface Manifest {
 const workers: Readonly<Record<string, readonly string[]>> = { rules: ["parse-worker"] };
 
 const inlined: Readonly<Record<string, readonly string[]>> = {
-  dashboard: ["lru-cache"],
+  dashboard: ["lru-cache", "zod"],
   rules: ["zod"],
   simulator: ["tinyqueue"],
   "store-database": ["lru-cache"],

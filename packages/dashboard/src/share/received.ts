@@ -1,24 +1,12 @@
-import type { KeyBlock } from "@floodgate/core/store";
+import * as z from "zod/mini";
 import { maxListed } from "../collect/in-use.js";
 import { counters } from "../collect/recent-keys.js";
-import type { KeyReport, Report, StoreReport } from "../collect/report.js";
+import type { KeyReport, Report } from "../collect/report.js";
 import { maxExtra, ranges } from "../collect/ring.js";
-import type { Counter, Summary } from "../collect/sketch.js";
-import {
-  type Burst,
-  type Counts,
-  type History,
-  type Range,
-  type RuleHistory,
-  type RuleInfo,
-  results,
-  type SourceInfo,
-} from "../contract.js";
+import { type Counts, type History, type Range, type RuleHistory, results } from "../contract.js";
 
-// What stands in Redis may be of a broken process, of another version, or of an attacker. Nothing of it is taken over as it is: each reader
-// answers a value of its type and of bounded size, or throws. What is not a number counts as 0.
-
-type Read<T> = (value: unknown) => T;
+// What stands in Redis may be of a broken process, of another version, or of an attacker. Nothing of it is taken over as it is: all of it gets
+// its type and a bounded size, or is refused. What is not a number counts as 0.
 
 /** Longer texts are not parsed. A process with 200 rules writes less than one megabyte. */
 const maxCharacters = 4_000_000;
@@ -28,138 +16,96 @@ const maxPlans = 100;
 const maxCodes = 60;
 const latencyBuckets = 64;
 
-/** An object with these fields. What is undefined is left out. */
-function record<T extends object>(fields: { readonly [Name in keyof T]-?: Read<T[Name]> }): Read<T> {
-  const readers = Object.entries<Read<unknown>>(fields);
-  return (value) => {
-    const own = object(value);
-    return Object.fromEntries(
-      readers.map(([name, read]) => [name, read(own[name])] as const).filter(([, read]) => read !== undefined),
-    ) as T;
-  };
-}
-
-function object(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new TypeError("not an object");
-}
-
-function optional<T>(read: Read<T>): Read<T> {
-  return (value) => (value === undefined ? (undefined as T) : read(value));
-}
-
-function list<T>(most: number, read: Read<T>): Read<T[]> {
-  return (value) => {
-    if (Array.isArray(value)) return value.slice(0, most).map((each) => read(each));
-    throw new TypeError("not a list");
-  };
-}
-
-function wordsOf(most: number): Read<string> {
-  return (value) => {
-    if (typeof value === "string") return value.slice(0, most);
-    throw new TypeError("not a text");
-  };
-}
-
-const words = wordsOf(maxText);
-
-function oneOf<T extends string>(...known: readonly T[]): Read<T> {
-  return (value) => {
-    const found = known.find((each) => each === value);
-    if (found !== undefined) return found;
-    throw new TypeError("not a known word");
-  };
-}
-
 /** Counts and times are not negative. The cap keeps the sum of many exact. */
-function number(value: unknown): number {
-  return typeof value === "number" && value > 0 ? Math.min(value, 2 ** 44) : 0;
-}
+const numberOf = (value: unknown): number => (typeof value === "number" && value > 0 ? Math.min(value, 2 ** 44) : 0);
 
-const counts: Read<Counts> = (value) => {
-  const own = object(value);
-  return Object.fromEntries(results.map((result) => [result, number(own[result])]).filter(([, count]) => count !== 0));
-};
+/** A type that is made of another. */
+const made = <From extends z.ZodMiniType, To>(from: From, make: (value: z.output<From>) => To) => z.pipe(from, z.transform(make));
 
-const keys: Read<KeyReport> = record<KeyReport>({
-  sinceMs: number,
-  summary: (value) => {
-    const block = record<KeyBlock>({ kind: oneOf("block", "ban"), untilMs: number });
-    const key = record<Counter>({ rule: words, key: words, count: number, error: number, blocked: optional(block) as Read<KeyBlock> });
-    const read = record<Summary>({ counters: number, total: number, keys: list(counters, key) })(value);
-    return {
-      ...read,
-      counters: Math.min(counters, Math.max(1, Math.floor(read.counters))),
-      keys: read.keys.map((each) => ({ ...each, error: Math.min(each.error, each.count) })),
-    };
-  },
+const number = made(z.unknown(), numberOf);
+const array = z.custom<unknown[]>(Array.isArray);
+const numbers = (most: number) => made(array, (values) => values.slice(0, most).map(numberOf));
+const wordsOf = (most: number) => made(z.string(), (text) => text.slice(0, most));
+const words = wordsOf(maxText);
+const list = <Item extends z.ZodMiniType>(most: number, item: Item) =>
+  z.pipe(
+    made(array, (values) => values.slice(0, most)),
+    z.array(item),
+  );
+const object = z.record(z.string(), z.unknown());
+
+const counts = made(object, (own): Counts => {
+  return Object.fromEntries(results.map((result) => [result, numberOf(own[result])]).filter(([, count]) => count !== 0));
 });
 
-const report = record<Report>({
-  instance: record({ id: words, name: words, sinceMs: number, perSecond: number }),
+const block = z.object({ kind: z.enum(["block", "ban"]), untilMs: number });
+const key = z.object({ rule: words, key: words, count: number, error: number, blocked: z.exactOptional(block) });
+const summary = made(z.object({ counters: number, total: number, keys: list(counters, key) }), (read) => ({
+  ...read,
+  counters: Math.min(counters, Math.max(1, Math.floor(read.counters))),
+  keys: read.keys.map((each) => ({ ...each, error: Math.min(each.error, each.count) })),
+}));
+const keys: z.ZodMiniType<KeyReport> = z.object({ sinceMs: number, summary });
+
+const report: z.ZodMiniType<Report> = z.object({
+  instance: z.object({ id: words, name: words, sinceMs: number, perSecond: number }),
   rules: list(
     maxListed,
-    record<RuleInfo>({
+    z.object({
       name: words,
-      kind: oneOf("rule", "limiter", "gone"),
-      mode: oneOf("enforce", "shadow"),
+      kind: z.enum(["rule", "limiter", "gone"]),
+      mode: z.enum(["enforce", "shadow"]),
       policy: words,
-      match: optional(words),
-      key: optional(words),
-      plans: list(maxPlans, record({ name: words, policy: words })),
-      ban: optional(words),
-      source: optional(words),
-      version: optional(words),
+      match: z.exactOptional(words),
+      key: z.exactOptional(words),
+      plans: list(maxPlans, z.object({ name: words, policy: words })),
+      ban: z.exactOptional(words),
+      source: z.exactOptional(words),
+      version: z.exactOptional(words),
     }),
   ),
-  totals: list(maxListed, record({ rule: words, counts, units: record({ asked: number, charged: number }), bans: number })),
+  totals: list(maxListed, z.object({ rule: words, counts, units: z.object({ asked: number, charged: number }), bans: number })),
   requests: keys,
   rejections: keys,
   stores: list(
     maxListed,
-    record<StoreReport>({
+    z.object({
       id: words,
       kind: words,
       rules: list(maxListed, words),
-      breaker: optional(oneOf("closed", "open", "half-open")),
-      size: optional(number),
-      latencies: record({ counts: list(latencyBuckets, number), maxMs: number }),
-      errors: list(maxCodes, record({ code: words, count: number })),
+      breaker: z.exactOptional(z.enum(["closed", "open", "half-open"])),
+      size: z.exactOptional(number),
+      latencies: z.object({ counts: numbers(latencyBuckets), maxMs: number }),
+      errors: list(maxCodes, z.object({ code: words, count: number })),
       evictions: number,
     }),
   ),
   sources: list(
     maxListed,
-    record<SourceInfo>({
+    z.object({
       id: words,
       name: words,
-      version: optional(words),
-      refused: optional(record({ atMs: number, reason: wordsOf(maxReason) })),
+      version: z.exactOptional(words),
+      refused: z.exactOptional(z.object({ atMs: number, reason: wordsOf(maxReason) })),
     }),
   ),
 });
 
-const minute = (value: unknown): number => Math.floor(number(value) / 60_000) * 60_000;
-const burst = record<Burst>({ minuteMs: minute, secondMs: number, count: number, atMost: number, limited: number, inMinute: number });
+const minute = made(z.unknown(), (value) => Math.floor(numberOf(value) / 60_000) * 60_000);
+const burst = z.object({ minuteMs: minute, secondMs: number, count: number, atMost: number, limited: number, inMinute: number });
 
-function history(range: Range, value: unknown): History {
-  const { startMs: start, stepMs, rules, bursts } = object(value);
-  const startMs = number(start);
-  if (stepMs !== ranges[range].stepMs || startMs % stepMs !== 0) throw new TypeError("not the steps of this range");
+function historyOf(range: Range): z.ZodMiniType<History> {
+  const { stepMs } = ranges[range];
   const points = ranges[range].points + maxExtra;
-  const series: Read<RuleHistory["series"]> = (each) => {
-    const own = object(each);
-    return Object.fromEntries(results.filter((name) => own[name] !== undefined).map((name) => [name, list(points, number)(own[name])]));
-  };
-  return {
-    range,
-    startMs,
-    stepMs,
-    points,
-    rules: list(maxListed, record<RuleHistory>({ rule: words, series }))(rules),
-    bursts: list(ranges.day.points + maxExtra, burst)(bursts),
-  };
+  const known = Object.fromEntries(results.map((result) => [result, z.exactOptional(numbers(points))]));
+  return z.object({
+    range: made(z.unknown(), () => range),
+    startMs: number.check(z.multipleOf(stepMs)),
+    stepMs: z.literal(stepMs),
+    points: made(z.unknown(), () => points),
+    rules: list(maxListed, z.object({ rule: words, series: z.object(known) as z.ZodMiniType<RuleHistory["series"]> })),
+    bursts: list(ranges.day.points + maxExtra, burst),
+  });
 }
 
 /** The report of another process; undefined if it is no report. */
@@ -167,15 +113,17 @@ export function receivedReport(text: string): Report | undefined {
   return received(text, report);
 }
 
+const histories = { minute: historyOf("minute"), hour: historyOf("hour"), day: historyOf("day") };
+
 /** What another process has counted in a range; undefined if it is no history of it. */
 export function receivedHistory(range: Range, text: string): History | undefined {
-  return received(text, (value) => history(range, value));
+  return received(text, histories[range]);
 }
 
-function received<T>(text: string, read: Read<T>): T | undefined {
+function received<T>(text: string, type: z.ZodMiniType<T>): T | undefined {
   if (text.length > maxCharacters) return undefined;
   try {
-    return read(JSON.parse(text));
+    return type.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
