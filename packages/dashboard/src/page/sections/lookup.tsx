@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { KeyQuery, TopKey } from "../../contract.js";
 import { KeyView } from "../key/key-view.js";
 import { keyOf } from "../typed.js";
-import { NameSelect, type SectionProps } from "./section.js";
+import { field, NameSelect, plain, type SectionProps } from "./section.js";
 
 interface LookupProps extends SectionProps {
   /** The key of a top list that a person has opened. */
@@ -38,24 +38,12 @@ export function Lookup({ figures: { overview }, opened }: LookupProps): VNode {
   return (
     <Card id="lookup" title="Look up a key" notes={<p>what each rule knows of it now</p>}>
       <form class="ask" ref={form} onSubmit={submit}>
-        <div class="grow">
-          <label for="lookup-key">Key</label>
-          <input
-            id="lookup-key"
-            name="key"
-            class="key"
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            enterkeyhint="search"
-            required
-            aria-describedby="lookup-hint"
-          />
-        </div>
-        <div>
-          <label for="lookup-rule">Rule</label>
-          <NameSelect id="lookup-rule" names={rules} all="All rules" />
-        </div>
+        {field(
+          "Key",
+          <input id="lookup-key" name="key" required enterkeyhint="search" aria-describedby="lookup-hint" {...plain} />,
+          "grow",
+        )}
+        {field("Rule", <NameSelect id="lookup-rule" names={rules} all="All rules" />)}
         <button type="submit" class="primary">
           Look up
         </button>

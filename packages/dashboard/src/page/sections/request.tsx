@@ -5,11 +5,9 @@ import { useRef, useState } from "preact/hooks";
 import type { RequestReason } from "../../contract.js";
 import { askRequest } from "../api.js";
 import { queryOf, type TypedRequest } from "../typed.js";
-import { failure } from "./section.js";
+import { failure, field, plain } from "./section.js";
 
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-const plain = { class: "key", autocomplete: "off", autocapitalize: "off", spellcheck: false } as const;
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"].map((method) => <option>{method}</option>);
 
 /** Asks what each rule would say of a request. Nothing is charged. */
 export function AskRequest(): VNode {
@@ -34,40 +32,23 @@ export function AskRequest(): VNode {
   return (
     <Card id="request" title="Ask about a request" notes={<p>what each rule would say of it now; nothing is charged</p>}>
       <form class="ask" onSubmit={ask}>
-        <div>
-          <label for="request-method">Method</label>
+        {field(
+          "Method",
           <select id="request-method" name="method">
-            {methods.map((method) => (
-              <option>{method}</option>
-            ))}
-          </select>
-        </div>
-        <div class="grow">
-          <label for="request-path">Path</label>
-          <input id="request-path" name="path" required pattern={"/\\S*"} placeholder="/posts" {...plain} />
-        </div>
-        <div>
-          <label for="request-ip">Client address</label>
-          <input id="request-ip" name="ip" placeholder="203.0.113.7" {...plain} />
-        </div>
+            {methods}
+          </select>,
+        )}
+        {field("Path", <input id="request-path" name="path" required pattern={"/\\S*"} placeholder="/posts" {...plain} />, "grow")}
+        {field("Client address", <input id="request-ip" name="ip" placeholder="203.0.113.7" {...plain} />)}
         <button type="submit" class="primary">
           Ask
         </button>
         <details class="more">
           <summary>Headers, keys and plan</summary>
           <div class="ask">
-            <div class="grow">
-              <label for="request-headers">Headers, one a line</label>
-              <textarea id="request-headers" name="headers" rows={2} placeholder="x-api-key: abc" {...plain} />
-            </div>
-            <div class="grow">
-              <label for="request-keys">Keys of the app, one a line</label>
-              <textarea id="request-keys" name="keys" rows={2} placeholder="user=42" {...plain} />
-            </div>
-            <div>
-              <label for="request-plan">Plan</label>
-              <input id="request-plan" name="plan" {...plain} />
-            </div>
+            {field("Headers, one a line", <textarea id="request-headers" name="headers" placeholder="x-api-key: abc" {...plain} />, "grow")}
+            {field("Keys of the app, one a line", <textarea id="request-keys" name="keys" placeholder="user=42" {...plain} />, "grow")}
+            {field("Plan", <input id="request-plan" name="plan" {...plain} />)}
           </div>
         </details>
       </form>

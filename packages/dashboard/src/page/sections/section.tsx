@@ -15,6 +15,17 @@ export const joined = (names: readonly string[], between: string): ComponentChil
 /** What could not be done, and why. */
 export const failure = (error: unknown): VNode => <span class="bad">{foreign((error as Error).message)}</span>;
 
+/** How a field takes a text that is not of a language. */
+export const plain = { class: "key", autocomplete: "off", autocapitalize: "off", spellcheck: false } as const;
+
+/** A control of a form, with its label. */
+export const field = (label: string, control: VNode<{ readonly id?: string }>, look = ""): VNode => (
+  <div class={look}>
+    <label for={control.props.id}>{label}</label>
+    {control}
+  </div>
+);
+
 interface NameSelectProps {
   readonly id: string;
   readonly names: readonly string[];
