@@ -1,9 +1,9 @@
 import type { CostFunction, Key, KeyFunction } from "@floodgate/core";
 import type { RateLimitOptions, RequestReader } from "@floodgate/core/adapter";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { appNames } from "@floodgate/simulator";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
-import { isAppKey, keyNames } from "./keys.js";
 import { didYouMean, listOf } from "./output/format.js";
 import { sanitize } from "./output/terminal.js";
 
@@ -32,11 +32,10 @@ export const cliReader: RequestReader<CliRequest> = {
 
 /** The `rateLimit` options of an app with these rules. What the command line cannot know is simulated. */
 export function appOptions(
-  { rules }: RuleSet,
+  set: RuleSet,
   { plan, ipv6Prefix }: { plan?: string | undefined; ipv6Prefix: number },
 ): Omit<RateLimitOptions<CliRequest, string>, "rules"> {
-  const keys = rules.flatMap(keyNames).filter(isAppKey);
-  const costs = rules.flatMap(({ cost, settle }) => [cost, settle]).filter((name) => typeof name === "string");
+  const { keys, costs } = appNames(set);
   return {
     keys: Object.fromEntries(keys.map((name): [string, KeyFunction<CliRequest>] => [name, (request) => request.keys[name]])),
     // Only the app knows the cost. With 0, the rule would not count the request.

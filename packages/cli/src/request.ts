@@ -1,10 +1,11 @@
 import type { Key } from "@floodgate/core";
 import { type Explanation, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
+import { appNames } from "@floodgate/simulator";
 import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader, noteUnknownPlan } from "./app.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
-import { clientAddress, isAppKey, keyNames, parseKey } from "./keys.js";
+import { clientAddress, parseKey } from "./keys.js";
 import { collect, ipv6PrefixOption, namedValue } from "./options.js";
 import { didYouMean, listOf } from "./output/format.js";
 
@@ -40,10 +41,10 @@ export function explain(io: Io, set: RuleSet, options: RequestOptions, line: str
  * Makes the request that the options describe.
  * @throws Failure if an option is invalid.
  */
-function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): CliRequest {
+function requestOf(line: string, options: RequestOptions, set: RuleSet): CliRequest {
   const parts = /^(?:([A-Za-z-]+) +)?(\/\S*)$/.exec(line.trim());
   if (parts === null) throw new Failure("usage", `--request must be a method and a path. Write --request "POST /posts?page=2".`);
-  const known = rules.flatMap(keyNames).filter(isAppKey);
+  const known = appNames(set).keys;
   // Without a prototype, because a header may be called constructor.
   const keys: Record<string, Key> = Object.create(null);
   for (const text of options.key ?? []) {
