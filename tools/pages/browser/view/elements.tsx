@@ -8,6 +8,17 @@ export const foreign = (text: string, look = ""): VNode => <bdi class={`foreign 
 
 export const path = (look: string, d: string): VNode => <path class={look} d={d} />;
 
+/** A figure of a list: its name, the figure, and what it is of. */
+export const figure = (name: string, value: string, note = "", look = ""): VNode => (
+  <div class="figure">
+    <dt class="small quiet">{name}</dt>
+    <dd class="row">
+      <span class={`value ${look}`}>{value}</span>
+      <span class="note quiet">{note}</span>
+    </dd>
+  </div>
+);
+
 interface CardProps {
   readonly id: string;
   readonly title: string;

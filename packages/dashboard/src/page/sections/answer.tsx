@@ -1,5 +1,5 @@
 import { count, latency, moment, percent, plural, rate, visible } from "@floodgate/pages/format";
-import { FiguresTable, foreign } from "@floodgate/pages/view/elements";
+import { FiguresTable, figure, foreign } from "@floodgate/pages/view/elements";
 import type { ComponentChildren, VNode } from "preact";
 import { type Counts, type History, type Overview, type StoreInfo, wholeRequests } from "../../contract.js";
 import { countsAt, countsOf, secondsOf } from "../history.js";
@@ -45,16 +45,6 @@ export function Answer({ figures: { overview, history, nowMs } }: SectionProps):
     </section>
   );
 }
-
-const figure = (name: string, value: string, note: string, look = ""): VNode => (
-  <div>
-    <dt class="small quiet">{name}</dt>
-    <dd>
-      <span class={`value ${look}`}>{value}</span>
-      <span class="note quiet">{note}</span>
-    </dd>
-  </div>
-);
 
 function headlineOf(overview: Overview, requests: number, rejected: number, shadow: number, degraded: number): string {
   if (overview.stores.some((store) => !isWell(store)) || (degraded > 0 && degraded * 2 > requests)) {

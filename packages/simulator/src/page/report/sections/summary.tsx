@@ -1,4 +1,5 @@
 import { count, duration, plural } from "@floodgate/pages/format";
+import { figure } from "@floodgate/pages/view/elements";
 import type { VNode } from "preact";
 import type { ReportData, ReportRule } from "../model.js";
 import { dayOf, percent, share, spanOf } from "../words.js";
@@ -32,16 +33,6 @@ export function Summary({ data }: { readonly data: ReportData }): VNode {
     </header>
   );
 }
-
-const figure = (label: string, value: string, more?: string): VNode => (
-  <div class="figure">
-    <dt class="small quiet">{label}</dt>
-    <dd class="row">
-      <span class="value">{value}</span>
-      {more !== undefined && <span class="quiet">{more}</span>}
-    </dd>
-  </div>
-);
 
 function daysOf(firstMs: number, lastMs: number): string {
   const [first, last] = [dayOf(firstMs), dayOf(lastMs)];
