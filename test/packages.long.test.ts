@@ -78,8 +78,8 @@ const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/store-redis": ["dist/LICENSE-lru-cache"],
   "@floodgate/store-database": ["dist/LICENSE-lru-cache"],
   "@floodgate/gateway": ["gateways/apache.lua", "gateways/haproxy.lua"],
-  "@floodgate/simulator": ["dist/report.html"],
-  "@floodgate/dashboard": ["dist/LICENSE-lru-cache"],
+  "@floodgate/simulator": ["dist/report.html", "dist/LICENSE-tinyqueue"],
+  "@floodgate/dashboard": ["dist/LICENSE-lru-cache", "dist/LICENSE-zod"],
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 
