@@ -67,7 +67,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
     const [address, subnet] = node.arguments;
     return address !== undefined && isIpOf(withoutDefault(address), request) && (subnet === undefined || isSubnet(constantOf(subnet)));
   };
-  rewriteKeyFunction(rewriting, options, key, "req", isAddress);
+  rewriteKeyFunction(rewriting, options, key, isAddress);
   const request = key?.function && parameterName(key.function, 0);
   const subnets = new Set<Subnet>();
   if (key !== undefined && isFunction(key.value)) {
@@ -127,7 +127,7 @@ function rewriteStore(rewriting: Rewriting, options: Options): { prefix: string 
   }
   const redis = value?.type === "NewExpression" && made?.module === "rate-limit-redis" ? redisOf(source, argument(value, 0)) : undefined;
   if (redis === undefined) {
-    store.handle("Floodgate has stores for memory and Redis. Write `store: redisStore(client)`, or see docs/writing-a-store.md.");
+    store.handle("Write `store: redisStore(client)` and a `name`, or another store of docs/choosing-a-store.md.");
     return undefined;
   }
   rewriting.done(store.value);

@@ -1,7 +1,7 @@
 import type { Node } from "@babel/types";
 import type { Import } from "./loads.js";
 import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
-import { argument, bare, isFunction, propertyName, walk } from "./nodes.js";
+import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Source, start } from "./source.js";
@@ -16,13 +16,14 @@ export const rules: MiddlewareRules = {
   rewriteReaders,
 };
 
+const fixedHeaders = "Header names are fixed. Write `headers`, which chooses a form, or remove it.";
+
 const whatTo: Readonly<Record<string, string>> = {
   ban: 'Write `ban: { after: 3, within: "1m", for: "10m" }`, which answers 429.',
   continueExceeding: "Write `policy: slidingWindowLog({ limit, window, countRejected: true })` in place of `limit` and `window`.",
   exponentialBackoff: "Floodgate's `ban` has one length.",
   errorResponseBuilder: "Write `onLimited: (request, reply, decision) => ...`, which returns what to send, or throws.",
-  addHeaders: "Header names are fixed. Write `headers`, which chooses a form, or remove it.",
-  addHeadersOnExceeding: "Header names are fixed. Write `headers`, which chooses a form, or remove it.",
+  addHeadersOnExceeding: fixedHeaders,
   onExceeding: 'Write `onEvent: (event) => ...`, and look for event.type === "allowed".',
   onExceeded: 'Write `onEvent: (event) => ...`, and look for event.type === "limited".',
   onBanReach: 'Write `onEvent: (event) => ...`, and look for event.type === "banned".',
@@ -91,12 +92,17 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   if (group !== undefined && typeof group.constant !== "string")
     group.handle('Write `name: "api"`. Routes of one name and limit share a count.');
   const key = options.take("keyGenerator");
-  rewriteKeyFunction(rewriting, options, key, "request", isIpOf);
+  rewriteKeyFunction(rewriting, options, key, isIpOf);
   rewriteAllowList(rewriting, options, key === undefined);
   const hook = options.take("hook");
   if (hook !== undefined && hook.constant !== "onRequest" && hook.constant !== "preHandler")
     hook.handle('Write `hook: "onRequest"`, or `hook: "preHandler"` if the key needs the body.');
   if (builder !== undefined) rewriteStore(rewriting, options);
+  // All headers are sent if nothing else is said.
+  const headers = options.take("addHeaders");
+  const isUsual = headers?.value.type === "ObjectExpression" && headers.value.properties.every(isOn);
+  if (isUsual) options.remove(headers);
+  else headers?.handle(fixedHeaders);
   const draft = options.take("enableDraftSpec");
   const isDraft = draft === undefined ? false : draft.constant;
   if (typeof isDraft !== "boolean") draft?.handle('Write `headers: "draft-6"` or `headers: "legacy"`.');
@@ -107,6 +113,10 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   // register(plugin, options) becomes register(rateLimit(options)).
   source.edits.overwrite(end(builder.node), start(given), "(");
   source.edits.appendLeft(end(given), ")");
+}
+
+function isOn(property: Node): boolean {
+  return property.type === "ObjectProperty" && constantOf(property.value) === true;
 }
 
 /** A list of keys becomes `exempt`, a function `skip`. */

@@ -32,13 +32,13 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   rewriteLimit(rewriting, options, { limit: options.take("limit"), window: options.take("windowMs") }, { limit: 5, windowMs: 60_000 });
   options.take("requestPropertyName")?.rename("decisionName");
   rewriteAnswer(rewriting, options, ["c"], onLimited);
-  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), "c", () => false);
+  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), () => false);
   rewriteSkip(rewriting, options.take("skip"), "c");
   rewriteRefunds(rewriting, options, ([c]) => c && `${c}.res.status`);
   const store = options.take("store");
   const made = store?.value;
   if (made?.type === "NewExpression" && made.callee.type === "Identifier" && made.callee.name === "MemoryStore") options.remove(store);
-  else store?.handle("Write `store: redisStore(client)`, with a client that speaks to Redis over TCP, or see docs/writing-a-store.md.");
+  else store?.handle("Write `store: redisStore(client)` and a `name`, or another store of docs/choosing-a-store.md.");
   rewriting.nameAmongSeveral(call, options);
   rewriteHeaders(options, "draft-6", false);
   rewriting.finish(options, whatTo);

@@ -59,7 +59,7 @@ function rewriteStore(rewriting: Rewriting, call: Call, options: Options): boole
 
 function rewriteId(rewriting: Rewriting, options: Options): void {
   const id = options.take("id");
-  rewriteKeyFunction(rewriting, options, id, "ctx", isIpOf);
+  rewriteKeyFunction(rewriting, options, id, isIpOf);
   if (id?.function === undefined) return;
   walk(id.function.body, (node) => {
     if (node.type !== "BooleanLiteral" || node.value) return;

@@ -19,6 +19,16 @@ export interface LimiterRules {
   readonly commonMethods: Readonly<Record<string, string>>;
 }
 
+/** The store in place of a class of rate-limiter-flexible. */
+const stores: readonly (readonly [RegExp, string])[] = [
+  [/Memory/, "memoryStore()"],
+  [/Redis|Valkey/, "redisStore(client)"],
+  [/Postgres/, "databaseStore(postgres(pool))"],
+  [/MySQL/, "databaseStore(mysql(pool))"],
+  [/SQLite/, "databaseStore(sqlite(database))"],
+  [/Cluster/, "clusterStore()"],
+];
+
 export const rateLimiterFlexible: LimiterRules = {
   classOf: (exported, made, source) => {
     if (/^(RateLimiterRes|RateLimiterAbstract)$/.test(exported)) return undefined;
@@ -27,12 +37,8 @@ export const rateLimiterFlexible: LimiterRules = {
     if (exported === "BurstyRateLimiter") return "Write one limiter with gcra({ limit, window, burst }).";
     if (exported === "RLWrapperBlackAndWhite")
       return "Write `exempt: { ips, keys }` of `rateLimit`, and reject whom you block before the limit.";
-    const store = /Memory/.test(exported)
-      ? "memoryStore()"
-      : /Redis|Valkey/.test(exported)
-        ? "redisStore(client)"
-        : "a store for memory or Redis, or one of your own (docs/writing-a-store.md)";
-    return `Write createLimiter({ name, policy: ${fixedWindow(made, source)}, store }) of @floodgate/core, where store is ${store}. Or, in an app, rateLimit({ ... }) as middleware.`;
+    const [, store] = stores.find(([name]) => name.test(exported)) ?? [];
+    return `Write createLimiter({ name, policy: ${fixedWindow(made, source)}, store }) of @floodgate/core, where store is ${store ?? "one of docs/choosing-a-store.md, or of your own"}. Or, in an app, rateLimit({ ... }) as middleware.`;
   },
   options: {
     blockDuration: '`blockDuration`: after a rejection, call limiter.block(key, "10m"). `rateLimit` has `ban`.',

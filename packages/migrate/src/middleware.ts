@@ -84,16 +84,29 @@ export function rewriteLimit(
 
 /** Reports a limit that means another thing here, or nothing. */
 function checkLimit(source: Source, limit: Option): void {
-  const value = limit.constant;
-  if (value === 0) limit.handle("A limit of 0 rejects everything here. If it meant no limit, remove the middleware; else write limit: 0.");
-  else if (value !== undefined && !(Number.isInteger(value) && Number(value) > 0))
+  const given = source.valueOf(limit.value);
+  const value = constantOf(given);
+  const isZero = (node: Node, parent: Node | undefined): boolean =>
+    constantOf(node) === 0 && (node === given || (parent !== undefined && isResult(node, parent)));
+  if (value !== undefined && value !== 0 && !(Number.isInteger(value) && Number(value) > 0))
     limit.handle("`limit` must be a number, whole and at least 1: limit: 100.");
-  walk(limit.property, (node) => {
+  walk(limit.function ?? given, (node, parent) => {
     const name = node.type === "Identifier" ? node.name : propertyName(node);
+    if (isZero(node, parent))
+      limit.handle(
+        "A limit of 0 rejects everything here. If it means no limit, write skip: (request) => ...; else write the call by hand.",
+      );
     if (name === "Infinity" || name === "POSITIVE_INFINITY" || name === "NaN") {
       source.handle(node, `\`${name}\` is not a limit. To limit nothing, write skip: (request) => ..., or do not mount the middleware.`);
     }
   });
+}
+
+/** Whether an expression around it, or a function, may have the value of a node. */
+function isResult(node: Node, parent: Node): boolean {
+  if (parent.type === "ConditionalExpression") return parent.test !== node;
+  if (parent.type === "ArrowFunctionExpression") return parent.body === node;
+  return parent.type === "LogicalExpression" || parent.type === "ReturnStatement";
 }
 
 /** Removes the parentheses around an expression. */
@@ -129,7 +142,9 @@ export function rewriteSkip({ source }: Rewriting, skip: Option | undefined, req
   else if (known !== undefined && returnsBoolean(known)) return;
   else if (value.type === "ObjectMethod") skip.handle("`skip` must answer true or false.");
   else if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") {
-    skip.set(`skip: async (${request}) => Boolean(await ${calleeCode(source, skip)}(${request}))`);
+    // An option that is passed on may be missing.
+    const call = source.mayBeMissing(value) ? "?.(" : "(";
+    skip.set(`skip: async (${request}) => Boolean(await ${calleeCode(source, skip)}${call}${request}))`);
   } else {
     // A call may answer a promise, which is not false.
     const mayWait = value.async || some(value.body, ({ type }) => type === "CallExpression" || type === "OptionalCallExpression");
@@ -293,7 +308,6 @@ export function rewriteKeyFunction(
   rewriting: Rewriting,
   options: Options,
   key: Option | undefined,
-  requestName: string,
   isAddress: (node: Node, request: string) => boolean,
 ): void {
   const { source } = rewriting;
@@ -307,11 +321,14 @@ export function rewriteKeyFunction(
     return;
   }
   if (!isFunction(value)) {
-    // `key` has a second parameter, which such a function does not expect.
-    key.set(`key: (${requestName}) => ${calleeCode(source, key)}(${requestName})`);
+    key.rename("key");
     key.note("If this function returns an address, write `ip` of key: (request, { ip }) => ..., which joins the addresses of a network.");
     return;
   }
+  walk(value, (node, parent) => {
+    if (propertyName(node) === "_id" && parent !== undefined && isResult(node, parent))
+      key.note("A key is a text or a number. If `_id` is an ObjectId, write String(...) around it.");
+  });
   const request = parameterName(value, 0);
   const addresses = request === undefined ? [] : addressesIn(value.body, (node) => isAddress(node, request));
   if (addresses.length === 1 && bare(value.body) === addresses[0]) {

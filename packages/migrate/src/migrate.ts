@@ -32,6 +32,11 @@ export const limiters: Readonly<Record<Limiter, LimiterRules>> = {
   "@upstash/ratelimit": upstashRatelimit,
 };
 
+/** Whether the library ignores what is rewritten, as it stays for the rest of the app. */
+export function isWhole(library: Library): boolean {
+  return library in middlewares && middlewares[library as Middleware].isWhole === true;
+}
+
 export const libraries: readonly Library[] = [...Object.keys(middlewares), ...Object.keys(limiters)] as Library[];
 
 /** A call that builds a limit. */

@@ -1,9 +1,9 @@
-import { existsSync, statSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { statSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { parseArgs, stripVTControlCharacters, styleText } from "node:util";
 import { glob, isDynamicPattern } from "tinyglobby";
-import { type Library, libraries, limiters, type Migration, migrate, type Remark } from "./migrate.js";
+import { isWhole, type Library, libraries, limiters, type Migration, migrate, type Remark } from "./migrate.js";
 
 /** Where the command writes. */
 export interface Output {
@@ -40,7 +40,7 @@ class UsageError extends Error {}
 
 interface Migrated extends Migration {
   readonly file: string;
-  readonly written: boolean;
+  written: boolean;
 }
 
 /** Runs the command. @returns its exit code. */
@@ -78,9 +78,12 @@ const ignored = /(^|[\\/])(node_modules|dist)[\\/]|\.d\.[cm]?ts$/;
 async function filesOf(patterns: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const pattern of patterns) {
+    const known = statSync(pattern, { throwIfNoEntry: false });
+    if (known?.isDirectory() === true)
+      throw new UsageError(`${pattern} is a directory. Write '${pattern.replace(/\/+$/, "")}/**/*.ts' in quotes.`);
     // A file may have a name with brackets, as routes of Next.js have.
     const found =
-      existsSync(pattern) && statSync(pattern).isFile()
+      known !== undefined
         ? [pattern]
         : (await glob(pattern, { expandDirectories: false, absolute: isAbsolute(pattern) })).filter((file) => !ignored.test(file));
     if (found.length === 0) throw new UsageError(`${pattern} ${isDynamicPattern(pattern) ? "matches no file" : "does not exist"}.`);
@@ -96,29 +99,31 @@ async function migrateFiles(
   output: Output,
 ): Promise<number> {
   const all: Migrated[] = [];
+  const before = new Map<Migrated, Buffer>();
   let failed = 0;
+  const fail = (reason: string): void => {
+    output.err(`floodgate-migrate: ${plain(reason)}\n`);
+    failed++;
+  };
   for (const file of files) {
-    const bytes = await readFile(file);
-    const text = bytes.toString();
-    let migration: Migration | undefined;
     try {
-      migration = migrate(library, file, text);
+      const bytes = await readFile(file);
+      const text = bytes.toString();
+      const migration = migrate(library, file, text);
+      if (migration === undefined) continue;
+      const wants = write === true && migration.code !== text;
+      if (wants && !Buffer.from(text).equals(bytes)) {
+        fail(`${file} is not UTF-8 text, so it stays as it is. Save it as UTF-8, and try again.`);
+        continue;
+      }
+      const migrated = { ...migration, file, written: false };
+      all.push(migrated);
+      if (wants) before.set(migrated, bytes);
     } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      output.err(`floodgate-migrate: ${plain(error.message)}\n`);
-      failed++;
-      continue;
+      fail(reasonOf(error, file));
     }
-    if (migration === undefined) continue;
-    const wants = write === true && migration.code !== text;
-    if (wants && !Buffer.from(text).equals(bytes)) {
-      output.err(`floodgate-migrate: ${file} is not UTF-8 text, so it stays as it is. Save it as UTF-8, and try again.\n`);
-      failed++;
-      continue;
-    }
-    if (wants) await writeFile(file, migration.code);
-    all.push({ ...migration, file, written: wants });
   }
+  writeAll(before, fail);
   if (json === true) output.out(`${JSON.stringify(all, undefined, 2)}\n`);
   else for (const migrated of all) output.out(textOf(migrated, output));
   const left = all.reduce((sum, { byHand }) => sum + byHand.length, 0);
@@ -127,8 +132,38 @@ async function migrateFiles(
     return 1;
   }
   if (json !== true && all.length > 0) output.out(`${summary(library, all, write === true)}\n`);
-  if (left > 0) output.err(`floodgate-migrate: ${left === 1 ? "1 thing" : `${left} things`} to do by hand.\n`);
+  if (left > 0) {
+    const isMixed = isWhole(library) && all.some(({ calls }) => calls.some(({ after }) => after !== undefined));
+    const until = isMixed ? ` Do it before the app runs: until then, ${library} ignores the limits that are rewritten.` : "";
+    output.err(`floodgate-migrate: ${left === 1 ? "1 thing" : `${left} things`} to do by hand.${until}\n`);
+  }
   return left > 0 || failed > 0 ? 1 : 0;
+}
+
+/** Why a file cannot be read or written. @throws what is no fault of the file. */
+function reasonOf(error: unknown, file: string): string {
+  if (error instanceof SyntaxError) return error.message;
+  if (error instanceof RangeError) return `${file}: its code is nested too deeply.`;
+  if (error instanceof Error && "code" in error) return `${file}: ${error.message}.`;
+  throw error;
+}
+
+/** Writes the new code, once all of it is known. No signal ends the process between the first file and the last. */
+function writeAll(before: ReadonlyMap<Migrated, Buffer>, fail: (reason: string) => void): void {
+  const ignore = (): void => undefined;
+  process.on("SIGINT", ignore).on("SIGTERM", ignore);
+  for (const [migrated, bytes] of before) {
+    const { file, code } = migrated;
+    try {
+      writeFileSync(file, code);
+      migrated.written = true;
+    } catch (error) {
+      fail(reasonOf(error, file));
+      // On a full disk, the file has lost its text.
+      if ((error as NodeJS.ErrnoException).syscall === "write") writeFileSync(file, bytes);
+    }
+  }
+  process.off("SIGINT", ignore).off("SIGTERM", ignore);
 }
 
 function textOf({ file: path, calls, byHand, notes }: Migrated, { hasColors }: Output): string {

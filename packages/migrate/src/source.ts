@@ -281,12 +281,23 @@ export class Source {
     return value && { value, uses: this.uses(name).length - 1 };
   }
 
+  /** The value of a name, if the file shows it; else the expression itself. */
+  valueOf(node: Node): Node {
+    return (node.type === "Identifier" && this.#values.get(node.name)) || node;
+  }
+
+  /** Whether an expression may be undefined: an option that is passed on, but not a function or an import. */
+  mayBeMissing(node: Node): boolean {
+    if (this.functionOf(node) !== undefined) return false;
+    return node.type !== "Identifier" || this.#declarations.get(node.name)?.some(({ type }) => !type.startsWith("Import")) === true;
+  }
+
   /** The function that an expression is, if the file shows it. */
   functionOf(node: Node): FunctionNode | undefined {
     if (isFunction(node)) return node;
     if (node.type !== "Identifier") return undefined;
-    const value = this.#values.get(node.name);
-    return value !== undefined && (isFunction(value) || value.type === "FunctionDeclaration") ? value : undefined;
+    const value = this.valueOf(node);
+    return isFunction(value) || value.type === "FunctionDeclaration" ? value : undefined;
   }
 
   /** Whether the file declares a name, besides by these statements. */
@@ -333,11 +344,14 @@ function parsed(name: string, code: string): File {
       allowReturnOutsideFunction: true,
       createImportExpressions: true,
       plugins: [
-        ...(isTypeScript ? (["typescript", "decorators-legacy"] as const) : (["flow"] as const)),
+        isTypeScript ? "typescript" : "flow",
+        ...(["decorators-legacy", "decoratorAutoAccessors", "deprecatedImportAssert", "exportDefaultFrom"] as const),
         ...(isPlain ? [] : (["jsx"] as const)),
       ],
     });
   } catch (error) {
+    // Too many levels for the stack.
+    if (error instanceof RangeError) throw error;
     const { loc, message } = error as Error & { loc?: { line: number; column: number } };
     const at = loc === undefined ? "" : `:${loc.line}:${loc.column + 1}`;
     throw new SyntaxError(`${name}${at}: this is not JavaScript that can be read: ${message.replace(/ \(\d+:\d+\)$/, "")}`);

@@ -103,7 +103,8 @@ apiLimiter.limiter.reset("ann");
     ["keyGenerator: req => req.user?.id ?? req.ip", "key: (req, { ip }) => req.user?.id ?? ip"],
     ["keyGenerator(req) { return req.user.id; }", "key(req) { return req.user.id; }"],
     ["keyGenerator: (req) => { const ip = req.ip; return ip; }", "key: (req, { ip: address }) => { const ip = address; return ip; }"],
-    ["keyGenerator: keys.client", "key: (req) => keys.client(req)"],
+    ["keyGenerator: keys.client", "key: keys.client"],
+    ["keyGenerator: perUser ? byUser : undefined", "key: perUser ? byUser : undefined"],
     ["ipv6Subnet: false", "ipv6Prefix: 128"],
     ["store: new erl.MemoryStore(), passOnStoreError: true, validate: false, delayMs: 0", ""],
     ["limit: async (req) => limitOf(req)", 'policy: async (req) => slidingWindowCounter({ limit: await (limitOf(req)), window: "1m" })'],
@@ -112,6 +113,8 @@ apiLimiter.limiter.reset("ann");
     ["skip: (req) => req.user", "skip: (req) => Boolean(req.user)"],
     ["skip: (req) => isAdmin(req)", "skip: async (req) => Boolean(await (isAdmin(req)))"],
     ["skip: isAdmin", "skip: async (req) => Boolean(await isAdmin(req))"],
+    ["skip: options.skip", "skip: async (req) => Boolean(await options.skip?.(req))"],
+    ["skip: dev ? () => true : undefined", "skip: async (req) => Boolean(await (dev ? () => true : undefined)?.(req))"],
     [
       "skip: (req, res) => { if (req.user) return true; }",
       "skip: async (req) => Boolean(await ((req) => { if (req.user) return true; })(req))",
@@ -130,12 +133,16 @@ apiLimiter.limiter.reset("ann");
   it.each([
     ["limit: on ? 5 : Infinity", "`Infinity` is not a limi"],
     ["max: 0", "A limit of 0 rejects eve"],
+    ["max: dev ? 0 : 100", "A limit of 0 rejects eve"],
+    ["max: Number(process.env.MAX) || 0", "A limit of 0 rejects eve"],
+    ['max: (req) => (req.method === "OPTIONS" ? 0 : 100)', "A limit of 0 rejects eve"],
+    ["limit: async (req) => { if (await isPro(req)) return 0; return 5; }", "A limit of 0 rejects eve"],
     ['max: "5"', "`limit` must be a number"],
     ["max: 5, limit: 6", "This option is given twi"],
     ["skip: (req, res) => res.locals.admin", "`skip` gets the request,"],
     ["keyGenerator: (req, res) => res.locals.user", "`key` gets the request a"],
     ["handler: (req, res, next) => next(new Error())", "`onLimited` gets (req, r"],
-    ["store: new MongoStore()", "Floodgate has stores for"],
+    ["store: new MongoStore()", "Write `store: redisStore"],
     ["...options", "Options that are spread "],
     ["constructor: 1", "`constructor`: Floodgate"],
     ["max: -1", "`limit` must be a number"],
@@ -256,6 +263,20 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
     expect(rewritten(`${head}rateLimit(${theirs});\n`).code).toBe(`import { rateLimit } from "@floodgate/express";\nrateLimit(${ours});\n`);
   });
 
+  it("leaves a limit of 0 that stands elsewhere in the file", () => {
+    for (const declared of ["const max = 0;", "const max = dev ? 0 : 100;", "function max(req) { return req.user ? 0 : 100; }"])
+      expect(todo(rewritten(`${head}${declared}\nrateLimit({ max });\n`))).toEqual(["3 A limit of 0 rejects eve"]);
+    expect(todo(rewritten(`${head}rateLimit({ max: (req) => list.length > 0 ? list[0] : sum(0) });\n`))).toEqual([]);
+  });
+
+  it("passes on options that a factory may not have got", () => {
+    const { code, byHand } = rewritten(
+      `${head}export const of = ({ keyGenerator, skip }) => rateLimit({ limit: 5, windowMs: 1000, keyGenerator, skip });\n`,
+    );
+    expect(byHand).toEqual([]);
+    expect(code).toContain('limit: 5, window: "1s", key: keyGenerator, skip: async (req) => Boolean(await skip?.(req)), headers');
+  });
+
   it("rewrites a function that is given in the short form", () => {
     const { code } = rewritten(`${head}const max = (req) => 5;\nrateLimit({ max, windowMs: 1000, legacyHeaders: false });\n`);
     expect(code).toContain(
@@ -353,6 +374,8 @@ function b() { const { rateLimit } = require("express-rate-limit"); return rateL
     ["a handler that sets no status", "handler: (req, res) => res.json({ error: 1 })", ["A `handler` that sets no"]],
     ["a handler that sets a status", "handler: (req, res) => res.status(503).end()", []],
     ["a window of milliseconds", "windowMs: 60", ["This is 60 milliseconds,"]],
+    ["a key that may be an object", "keyGenerator: (req) => req.user?._id ?? req.sessionID", ["A key is a text or a num"]],
+    ["a key that is a text of an object", "keyGenerator: (req) => req.user._id.toString() + String(req.team._id)", []],
     ["a key of a header", 'keyGenerator: (req) => req.get("true-client-ip")', ["Anyone can send this hea"]],
   ])("notes %s", (_, options, expected) => {
     const { notes } = rewritten(`${head}rateLimit({ max: 5, ${options} });\n`);
@@ -365,6 +388,16 @@ function b() { const { rateLimit } = require("express-rate-limit"); return rateL
     ['app.set("trust proxy", 1);', 0],
   ])("names a setting with which Floodgate fails: %s", (line, count) => {
     expect(rewritten(`${head}${line}\nrateLimit({ max: 5 });\n`).byHand).toHaveLength(count);
+  });
+
+  it.each([
+    ["app.js", 'import data from "./data.json" assert { type: "json" };'],
+    ["app.js", "@Controller() class A { @Get() list() {} }"],
+    ["app.ts", "class A { @State() accessor count = 0; }"],
+    ["app.js", 'export routes from "./routes.js";'],
+  ])("reads the syntax of Babel and of TypeScript in %s: %s", (file, line) => {
+    const { code } = rewritten(`${head}${line}\nrateLimit({ max: 5 });\n`, "express-rate-limit", file);
+    expect(code).toContain(`${line}\nrateLimit({ limit: 5,`);
   });
 
   it("rewrites a limit of `import = require`", () => {

@@ -68,7 +68,7 @@ describe("migrate hono-rate-limiter", () => {
       'onLimited: (c) => c.text("Too many requests, please try again later.", 429)',
     ],
     ["keyGenerator: (c) => c.req.header('x-user')", "key: (c) => c.req.header('x-user')"],
-    ["keyGenerator", "key: (c) => keyGenerator(c)"],
+    ["keyGenerator", "key: keyGenerator"],
     ["skipFailedRequests: true, requestWasSuccessful: (c) => c.res.status < 500", "refundWhen: (status) => !(status < 500)"],
   ])("writes %s as %s", (theirs, ours) => {
     const { code, byHand } = rewritten(
@@ -176,7 +176,7 @@ app.get("/", { config: { rateLimit: limits.strict } }, handler);
     ["allowList: ['127.0.0.1']", "exempt: { ips: ['127.0.0.1'] }"],
     ["allowList: (request, key) => request.url === '/'", "skip: (request) => request.url === '/'"],
     ["hook: 'preHandler'", "hook: 'preHandler'"],
-    ["groupId: 'a'", "name: 'a'"],
+    ["groupId: 'a', addHeaders: { 'x-ratelimit-limit': true, 'retry-after': true }", "name: 'a'"],
     ["keyGenerator: (request) => request.user ?? request.ip", "key: (request, { ip }) => request.user ?? ip"],
   ])("writes %s as %s", (theirs, ours) => {
     const { code, byHand } = migrated(
@@ -189,7 +189,7 @@ app.get("/", { config: { rateLimit: limits.strict } }, handler);
   it("leaves to a person what has no equal", () => {
     const result = migrated(`import plugin from "@fastify/rate-limit";
 app.register(plugin, { max: async () => 5 });
-app.register(plugin, { errorResponseBuilder: () => ({}), hook: "onSend" });
+app.register(plugin, { errorResponseBuilder: () => ({}), hook: "onSend", addHeaders: { "retry-after": false } });
 app.register(plugin, options);
 app.get("/", { preHandler: app.rateLimit() });
 app.register(import("@fastify/rate-limit"), {});
@@ -198,6 +198,7 @@ app.register(import("@fastify/rate-limit"), {});
       "2 A limit of each request'",
       "3 `errorResponseBuilder`: ",
       '3 Write `hook: "onRequest"',
+      "3 Header names are fixed. ",
       "4 The options are not an o",
       "6 Dynamic imports are not ",
     ]);
