@@ -223,7 +223,7 @@ function rewriteHandler(
   const kept = parameters.length;
   const { function: known } = handler;
   handler.rename("onLimited");
-  if (known !== undefined && !/status|redirect|writeHead|throw|\b[1-5]\d\d\b/i.test(source.text(known.body)))
+  if (known !== undefined && !setsStatus(source, known.body))
     handler.note("A `handler` that sets no status answers 200. `onLimited` answers 429, unless it sets another one.");
   const next = known && parameterName(known, kept);
   const usesNext = known !== undefined && next !== undefined && references(known.body, next).length > 0;
@@ -235,6 +235,15 @@ function rewriteHandler(
       `\`onLimited\` gets (${[...parameters, "decision"].join(", ")}), and neither \`next\` nor the options. Rewrite what uses them.`,
     );
   }
+}
+
+/** Whether the answers of a handler seem to have a status of their own. */
+function setsStatus(source: Source, body: Node): boolean {
+  const code = source.text(body);
+  if (/\.(s|sendS)tatus|writeHead|throw/.test(code)) return true;
+  if (/\.redirect\(/.test(code) && !/\.(json|send|render|end)\(/.test(code)) return true;
+  const isStatus = (node: Node): boolean => node.type === "NumericLiteral" && node.value >= 100 && node.value < 600;
+  return some(body, (node) => node.type === "CallExpression" && node.arguments.some(isStatus));
 }
 
 /** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */

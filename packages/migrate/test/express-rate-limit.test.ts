@@ -372,7 +372,19 @@ function b() { const { rateLimit } = require("express-rate-limit"); return rateL
 
   it.each([
     ["a handler that sets no status", "handler: (req, res) => res.json({ error: 1 })", ["A `handler` that sets no"]],
+    [
+      "a handler whose body tells a status",
+      'handler: (req, res) => res.render("error", { code: 429, status: "limited" })',
+      ["A `handler` that sets no"],
+    ],
+    [
+      "a handler that redirects some requests",
+      "handler: (req, res) => (req.id ? res.redirect(req.id) : res.json({}))",
+      ["A `handler` that sets no"],
+    ],
     ["a handler that sets a status", "handler: (req, res) => res.status(503).end()", []],
+    ["a handler that gives a status to a function", "handler: (req, res) => reply(res, 503)", []],
+    ["a handler that redirects", 'handler: (req, res) => res.redirect("/slow")', []],
     ["a window of milliseconds", "windowMs: 60", ["This is 60 milliseconds,"]],
     ["a key that may be an object", "keyGenerator: (req) => req.user?._id ?? req.sessionID", ["A key is a text or a num"]],
     ["a key that is a text of an object", "keyGenerator: (req) => req.user._id.toString() + String(req.team._id)", []],

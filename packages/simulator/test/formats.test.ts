@@ -187,6 +187,15 @@ it.each([
   expect(rule).toMatchObject({ requests: 2, limited: 1, topLimited: [{ key: "ann" }] });
 });
 
+it.each([
+  "2026-11-20 12:00:01,116 INFO [org.example.audit.Manager] - Mon Nov 20 2026|CAS|Supplied credentials: [john] FAILED 203.0.113.9",
+  "2026-11-20 12:00:01.311 -05:00 [ERR] Request to https://push.example.com/register is unsuccessful with status of BadRequest",
+  "[2026-11-20 12:00:01,382] INFO [Kafka Server 0] started the new broker after a long time (kafka.server.KafkaServer)",
+  '[20/Nov/2026:12:00:01 +0000] - 404 404 - GET https example.com "/posts" [Client 203.0.113.9] [Length 192] [Gzip -] [Sent-to app] "curl/8" "-"',
+])("a program's log is no access log: %s", (line) => {
+  expect(detectFormat([line, line])).toBeUndefined();
+});
+
 describe("a format written as in nginx's log_format", () => {
   it("is read with its own variables", async () => {
     const pattern = '$remote_addr|$msec|$request_method|$request_uri|"$http_x_user"|$http_x_plan';

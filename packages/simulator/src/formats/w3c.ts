@@ -11,6 +11,8 @@ export const cloudfrontColumns =
  */
 export class W3cFormat extends JsonFormat {
   #columns: readonly string[] = [];
+  /** Whether a line of the log has named the columns. */
+  #isNamed = false;
 
   /**
    * @param columns the columns if no line names them.
@@ -26,6 +28,7 @@ export class W3cFormat extends JsonFormat {
     if (!line.startsWith("#")) return super.parse(line);
     const [, columns] = /^#Fields:\s*(.*)$/i.exec(line) ?? [];
     if (columns !== undefined) this.#name(columns);
+    this.#isNamed ||= columns !== undefined;
     return "blank";
   }
 
@@ -47,6 +50,8 @@ export class W3cFormat extends JsonFormat {
   override fit(line: string): number {
     // A line that names the columns is certain.
     if (/^#Fields:/i.test(line) && this.parse(line) === "blank") return this.#hasTarget ? 100 : 0;
+    // CloudFront separates by tabs. With spaces, each log of a program that begins with a time would fit.
+    if (!this.#isNamed && !line.includes("\t")) return 0;
     return typeof this.parse(line) === "object" ? this.#columns.length : 0;
   }
 
