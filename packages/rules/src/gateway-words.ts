@@ -10,6 +10,8 @@ interface Rate {
   /** The words that say it, as `plain` writes them. */
   readonly words: readonly string[];
   readonly burst?: number | undefined;
+  /** Whether it is written as in nginx, where a burst comes on top of a request. */
+  readonly isNginx?: boolean;
 }
 
 const sentences: Given = {
@@ -21,6 +23,9 @@ const sentences: Given = {
   limitby: "Write key: ip",
   sourcecriterion: "Write key: ip",
   characteristics: "Write key: ip",
+  // Core advises a function, which a file cannot have.
+  id: "Write key: ip",
+  keygenerator: "Write key: ip",
 };
 
 /** Words that stand for one of our options, with a number or a time. */
@@ -76,8 +81,12 @@ function rateAdvice(word: string, own: Given, known: readonly string[]): string 
   if (known.includes("policy")) {
     if (isCalendar) return `Write policy: { algorithm: calendar-window, limit: ${rate.units}, per: ${rate.per} }`;
     const burst = rate.burst ?? numberOf(own["burst"]);
-    if (burst !== undefined && burst > 0)
-      return `Write policy: { algorithm: token-bucket, capacity: ${burst}, refill: ${rate.units}, every: "${rate.per}" }`;
+    if (burst !== undefined && burst > 0) {
+      const isHeld = rate.isNginx === true && !("nodelay" in own);
+      const [algorithm, pace] = isHeld ? ["leaky-bucket", "leak"] : ["token-bucket", "refill"];
+      const capacity = rate.isNginx === true ? burst + 1 : burst;
+      return `Write policy: { algorithm: ${algorithm}, capacity: ${capacity}, ${pace}: ${rate.units}, every: "${rate.per}" }`;
+    }
   }
   if (word === "burst" || isCalendar) return undefined;
   const amount = ["limit", "refill", "leak"].find((option) => known.includes(option));
@@ -115,8 +124,9 @@ function rateIn(word: string, own: Given): Rate | undefined {
       const rate = rateOf("", inner);
       return rate && { ...rate, words: [word], burst: numberOf(inner["maxtokens"] ?? inner["burst"]) };
     }
-    const [, count, time] = /^\s*(\d{1,12})\s*(?:r|reqs?|requests?)?\s*(?:\/|per)\s*([\da-z ]+)$/i.exec(`${value}`) ?? [];
-    return rateFrom(count, time, [word]);
+    const [, count, unit, time] = /^\s*(\d{1,12})\s*(r|reqs?|requests?)?\s*(?:\/|per)\s*([\da-z ]+)$/i.exec(`${value}`) ?? [];
+    const rate = rateFrom(count, time, [word]);
+    return rate && { ...rate, isNginx: unit === "r" };
   }
   const per = /^(?:httpreqrate\((\w+)\)|rp([sm])|(second|minute|hour|day|month|year))$/.exec(word)?.slice(1).find(Boolean);
   if (per !== undefined) return rateFrom(value, per, [word]);

@@ -44,6 +44,16 @@ it("a rate is read as each gateway writes it", () => {
   ]) {
     expect(adviceFor({ rate }), rate).toBe(`rules[0] has no option \`rate\`. Write ${advice}.`);
   }
+  // As docs/migrating/from-proxies.md says: nginx lets a request and its burst pass, and holds the burst without `nodelay`.
+  for (const [rule, policy] of [
+    [{ rate: "30r/m", burst: 4, nodelay: true }, '{ algorithm: token-bucket, capacity: 5, refill: 30, every: "1m" }'],
+    [{ rate: "10r/s", burst: 20 }, '{ algorithm: leaky-bucket, capacity: 21, leak: 10, every: "1s" }'],
+    [{ rate: "10/s", burst: 20 }, '{ algorithm: token-bucket, capacity: 20, refill: 10, every: "1s" }'],
+    [{ average: 100, burst: 50, period: "1m" }, '{ algorithm: token-bucket, capacity: 50, refill: 100, every: "1m" }'],
+  ] as const)
+    expect(adviceFor(rule)).toContain(`Write policy: ${policy}.`);
+  for (const word of ["id", "keyGenerator"])
+    expect(adviceFor({ limit: 5, window: "1m", [word]: "user" })).toBe(`rules[0] has no option \`${word}\`. Write key: ip.`);
   for (const word of ["constructor", "toString", "__proto__x", "valueOf"])
     expect(adviceFor({ [word]: 5 })).toContain("The options are name");
   expect(adviceFor({ unit: null, period: [], rate_limit: { rate_limit: {} } })).toContain("has no option");
