@@ -392,6 +392,17 @@ export function rewriteReads(source: Source, isDecision: (node: Node) => boolean
     const reader = parent && bare(parent) === node ? source.parentOf(parent) : parent;
     const member = (reader && propertyName(reader)) ?? "";
     const decision = source.text(node);
+    const outer = reader && source.parentOf(reader);
+    if (
+      ["current", "used"].includes(member) &&
+      outer?.type === "BinaryExpression" &&
+      /[<>=]/.test(outer.operator) &&
+      /limit\b/.test(source.text(outer).replaceAll(decision, ""))
+    )
+      source.handle(
+        outer,
+        '`used` is never above `limit` here, because a rejected request takes nothing. Write onEvent: (event) => ..., which gets event.type "limited".',
+      );
     if (isMember(reader) && member === "current") source.replace(reader.property, "used");
     else if (!["limit", "remaining", "used"].includes(member))
       source.handle(

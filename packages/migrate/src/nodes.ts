@@ -10,6 +10,13 @@ export function some(node: Node, test: (node: Node) => boolean): boolean {
   return test(node) || children(node).some((child) => some(child, test));
 }
 
+/** Whether code reads `this` of the function that it is in. */
+export function readsThis(node: Node): boolean {
+  const isOwn =
+    node.type === "FunctionExpression" || node.type === "FunctionDeclaration" || node.type === "ObjectMethod" || node.type === "ClassBody";
+  return node.type === "ThisExpression" || (!isOwn && children(node).some(readsThis));
+}
+
 /** Visits a node and all nodes in it, parents first. */
 export function walk(node: Node, visit: (node: Node, parent: Node | undefined) => void, parent?: Node): void {
   visit(node, parent);

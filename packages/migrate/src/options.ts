@@ -1,5 +1,5 @@
 import type { Node, ObjectExpression, ObjectMethod, ObjectProperty } from "@babel/types";
-import { bare, constantOf, type FunctionNode } from "./nodes.js";
+import { bare, constantOf, type FunctionNode, isFunction, readsThis } from "./nodes.js";
 import { end, type Source, start } from "./source.js";
 
 export type Property = ObjectProperty | ObjectMethod;
@@ -96,9 +96,12 @@ export class Options {
     this.#source.handle(this.#object, message);
   }
 
-  /** Reports the options that were never taken. */
+  /** Reports the options that were never taken, and functions that read the options by `this`. */
   handleOthers(messageOf: (name: string) => string): void {
     for (const property of this.#properties) {
+      const value = valueIn(property);
+      if (isFunction(value) && value.type !== "ArrowFunctionExpression" && readsThis(value.body))
+        this.#source.handle(property, "Here `this` is not the options. Rewrite what uses it.");
       const name = nameOf(property);
       if (!this.#known.has(name ?? "")) this.#source.handle(property, messageOf(name ?? this.#source.text(property.key)));
     }

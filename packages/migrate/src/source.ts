@@ -90,6 +90,8 @@ export class Source {
   isTextOfEnvironment(node: Node): boolean {
     const value = bare(node);
     if (value.type === "LogicalExpression") return this.isTextOfEnvironment(value.left);
+    if (value.type === "ConditionalExpression")
+      return [value.consequent, value.alternate].some((branch) => this.isTextOfEnvironment(branch));
     if (value.type === "Identifier") return this.#environmentTexts.has(value.name);
     return propertyName(value) !== undefined && "object" in value && this.#isEnvironment(value.object as Node);
   }

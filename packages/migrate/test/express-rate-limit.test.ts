@@ -148,6 +148,8 @@ apiLimiter.limiter.reset("ann");
     ["max: -1", "`limit` must be a number"],
     ["max: 2.5", "`limit` must be a number"],
     ["max: 5, delayMs: 500", "Only old versions delay "],
+    ["max: 5, skip: function (req) { return this.store.isOpen; }", "Here `this` is not the o"],
+    ["max: 5, keyGenerator(req) { return [1].map(() => this.prefix) + req.id; }", "Here `this` is not the o"],
     ["max: 5, delayAfter: 2", "`delayAfter`: Only old v"],
   ])("leaves { %s } to a person, and changes nothing", (options, message) => {
     const code = `${head}export const limit = rateLimit({ ${options} });\n`;
@@ -200,6 +202,19 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
       "3 A decision has no `key`.",
       "4 req.rateLimit is a decis",
     ]);
+  });
+
+  it("names code for requests above the limit, which none is here", () => {
+    const handler = (condition: string) =>
+      `rateLimit({ max: 5, handler: (req, res) => { if (${condition}) log(); res.sendStatus(429); } });\n`;
+    for (const condition of [
+      "req.rateLimit.used === req.rateLimit.limit + 1",
+      "(req as any).rateLimit.current > req.rateLimit.limit",
+      "limit < req.rateLimit.used",
+    ])
+      expect(todo(rewritten(head + handler(condition)))).toEqual(["2 `used` is never above `l"]);
+    for (const condition of ["req.rateLimit.used > 3", "req.rateLimit.remaining < req.rateLimit.limit"])
+      expect(todo(rewritten(head + handler(condition)))).toEqual([]);
   });
 
   it("keeps the comments of what stays, tabs, and the line ends of Windows", () => {
@@ -288,6 +303,7 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
     ["max: process.env.MAX || 100", "limit: Number(process.env.MAX || 100)"],
     ["max: process.env['MAX'] ?? 100", "limit: Number(process.env['MAX'] ?? 100)"],
     ["max: process.env.MAX!", "limit: Number(process.env.MAX)"],
+    ["max: process.env.MAX ? process.env.MAX : 100", "limit: Number(process.env.MAX ? process.env.MAX : 100)"],
     ["max: parseInt(process.env.MAX) || 100", "limit: parseInt(process.env.MAX) || 100"],
     ["max: 5, windowMs: process.env.WINDOW || 1000", "limit: 5, window: Number(process.env.WINDOW || 1000)"],
     ["max: MAX", "limit: Number(MAX)", "const { MAX = 100 } = process.env;"],
