@@ -44,7 +44,7 @@ export class Source {
   readonly #outdents = new Map<number, number>();
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
-  /** The values of constants that are not exported and have no type of their own, and functions. */
+  /** The values of constants that are not exported and have no type of their own, and all functions. */
   readonly #values = new Map<string, Node>();
   /** The variables that hold the environment, and those that hold a text of it. */
   readonly #environments = new Set<string>();
@@ -67,9 +67,11 @@ export class Source {
     this.#parents.set(node, parent);
     if (node.type === "Identifier" && !isLabel(node, parent)) addTo(this.#uses, node.name, node);
     if (node.type === "FunctionDeclaration" && node.id) this.#values.set(node.id.name, node);
-    if (node.type === "VariableDeclaration" && node.kind === "const" && parent?.type !== "ExportNamedDeclaration") {
+    if (node.type === "VariableDeclaration" && node.kind === "const") {
       for (const { id, init } of node.declarations) {
-        if (id.type === "Identifier" && !id.typeAnnotation && init) this.#values.set(id.name, bare(init));
+        if (id.type !== "Identifier" || !init) continue;
+        const isPrivate = parent?.type !== "ExportNamedDeclaration" && !id.typeAnnotation;
+        if (isPrivate || isFunction(bare(init))) this.#values.set(id.name, bare(init));
       }
     }
     if (declares.test(node.type)) for (const name of names(node)) addTo(this.#declarations, name, node);

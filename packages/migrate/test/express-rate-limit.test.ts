@@ -284,6 +284,14 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
     expect(todo(rewritten(`${head}rateLimit({ max: (req) => list.length > 0 ? list[0] : sum(0) });\n`))).toEqual([]);
   });
 
+  it("reads functions that are exported, or have a type of their own", () => {
+    const code = (read: string) => `${head}export const isOpen = (req, res): boolean => ${read};
+const keyOf: KeyGenerator = (req, res) => ${read};
+rateLimit({ max: 5, windowMs: 1000, skip: isOpen, keyGenerator: keyOf });
+`;
+    expect(todo(rewritten(code("res.locals.id")))).toEqual(["4 `skip` gets the request,", "4 `key` gets the request a"]);
+  });
+
   it("passes on options that a factory may not have got", () => {
     const { code, byHand } = rewritten(
       `${head}export const of = ({ keyGenerator, skip }) => rateLimit({ limit: 5, windowMs: 1000, keyGenerator, skip });\n`,
