@@ -64,11 +64,13 @@ export interface Migration {
  * Calls of a limiter are only reported.
  * @param file its name, which says whether it is TypeScript.
  * @returns undefined if the file does not use the library.
- * @throws SyntaxError if the file cannot be parsed.
+ * @throws SyntaxError if a file that has its name cannot be parsed.
  */
 export function migrate(library: Library, file: string, code: string): Migration | undefined {
+  // Most files of an app have none of these words, and some of them cannot be parsed.
+  if (!wordsOf(library).some((word) => code.includes(word))) return undefined;
   const source = new Source(file, code);
-  if (library === "rate-limiter-flexible" || library === "@upstash/ratelimit") {
+  if (isLimiter(library)) {
     const calls = reportLimiters(source, library, limiters[library]);
     return calls && { code, calls: calls.map((node) => callOf(source, node, undefined)), ...remarksOf(source), packages: [] };
   }
@@ -93,6 +95,17 @@ export function migrate(library: Library, file: string, code: string): Migration
     ...remarksOf(source),
     packages: rewriting.rewritten.length === 0 ? [] : [...new Set([rules.ours, ...rewriting.needed.keys()])],
   };
+}
+
+function isLimiter(library: Library): library is Limiter {
+  return library in limiters;
+}
+
+/** Words of which a file that uses the library has one: its modules, or an option of routes that do not import it. */
+function wordsOf(library: Library): readonly string[] {
+  if (isLimiter(library)) return [library];
+  const { modules } = middlewares[library];
+  return library === "@fastify/rate-limit" ? [...modules, "rateLimit"] : modules;
 }
 
 /** Tries to rewrite each call. @returns what must be done by hand, by the position of the call. */
