@@ -1,10 +1,11 @@
 import type { Node } from "@babel/types";
 import type { Import } from "./loads.js";
-import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { bothNeeded, isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
 import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
-import { nameOf, type Options } from "./options.js";
+import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Call, end, type Source, start } from "./source.js";
+import { msOfWords } from "./write.js";
 
 export const rules: MiddlewareRules = {
   modules: ["@fastify/rate-limit", "fastify-rate-limit"],
@@ -78,14 +79,17 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const options = rewriting.optionsOf(call);
   if (options === undefined) return;
   const global = options.take("global");
-  const isWhole = builder !== undefined && global?.constant !== false;
   const [limit, window] = [options.take("max"), options.take("timeWindow")];
+  const isWhole = builder !== undefined && (global?.constant !== false || limit !== undefined || window !== undefined);
+  const isHalf = builder === undefined && (limit === undefined) !== (window === undefined);
   const own = [limit, window].filter((option) => option?.function !== undefined);
   for (const option of own)
     option?.handle(
       "A limit of each request's own is `plan` and `plans`, or `policy: (request) => slidingWindowCounter({ limit, window })`.",
     );
-  if (own.length === 0) rewriteLimit(rewriting, options, { limit, window }, isWhole ? { limit: 1000, windowMs: 60_000 } : undefined);
+  const defaults = isWhole ? usual : isHalf ? pluginDefaults(rewriting) : undefined;
+  if (isHalf && defaults === undefined) (limit ?? window)?.handle(bothNeeded);
+  if (own.length === 0) rewriteLimit(rewriting, options, { limit, window }, defaults);
   // Routes of one `groupId` share a count, as do routes of one name.
   const group = options.take("groupId");
   group?.rename("name");
@@ -113,6 +117,22 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   // register(plugin, options) becomes register(rateLimit(options)).
   source.edits.overwrite(end(builder.node), start(given), "(");
   source.edits.appendLeft(end(given), ")");
+}
+
+const usual = { limit: 1000, windowMs: 60_000 };
+
+/** What the plugin says for routes, if this file has all of it. */
+function pluginDefaults({ calls }: Rewriting): typeof usual | undefined {
+  const [plugin, ...others] = calls.filter(({ builder }) => builder !== undefined);
+  const given = plugin?.given && bare(plugin.given);
+  if (plugin === undefined || others.length > 0) return undefined;
+  if (given === undefined) return usual;
+  if (given.type !== "ObjectExpression" || given.properties.some(({ type }) => type === "SpreadElement")) return undefined;
+  const [max, window] = ["max", "timeWindow"].map((name) => propertyOf(given, name));
+  const limit = max === undefined ? usual.limit : constantOf(max);
+  const time = window === undefined ? usual.windowMs : constantOf(window);
+  const windowMs = typeof time === "string" ? msOfWords(time) : time;
+  return typeof limit === "number" && typeof windowMs === "number" ? { limit, windowMs } : undefined;
 }
 
 function isOn(property: Node): boolean {

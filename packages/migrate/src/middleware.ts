@@ -41,6 +41,9 @@ function rewriteWindow(window: Option): void {
   window.note("A `window` that is a number must be a multiple of 1000. TypeScript and the start of the app tell you if it is not.");
 }
 
+/** For routes and handlers that take one of the two from their app. */
+export const bothNeeded = "A `limit` of its own needs its own `window`, and the other way round. Write both.";
+
 /**
  * `limit`, a number or a function of the request. A function becomes a policy.
  * @param defaults what a call without them means; undefined if they come from elsewhere.

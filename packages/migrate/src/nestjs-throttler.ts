@@ -1,6 +1,6 @@
 import type { Node } from "@babel/types";
 import type { Import } from "./loads.js";
-import { rewriteLimit } from "./middleware.js";
+import { bothNeeded, rewriteLimit } from "./middleware.js";
 import { argument, bare, entryOf, isFunction, propertyName } from "./nodes.js";
 import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
@@ -168,5 +168,6 @@ function unwrapped(rewriting: Rewriting, call: Call, inner: Node): Options | und
   if (limit?.function !== undefined || window?.function !== undefined)
     source.handle(inner, "Functions are `plan` and `plans`, or `policy: (context) => slidingWindowCounter({ limit, window })`.");
   else rewriteLimit(rewriting, options, { limit, window }, undefined);
+  if ((limit === undefined) !== (window === undefined)) (limit ?? window)?.handle(bothNeeded);
   return options;
 }

@@ -131,7 +131,7 @@ module.exports = async function (app, opts, next) {
     name: "api",
     headers: "legacy"
   }))
-  app.get('/slow', { config: { rateLimit: { limit: 5 } } }, slow)
+  app.get('/slow', { config: { rateLimit: { limit: 5, window: "1m" } } }, slow)
   app.get('/free', { config: { rateLimit: false } }, free)
 }
 `);
@@ -166,9 +166,9 @@ app.get("/", { config: { rateLimit: limits.strict } }, handler);
     const settings = "export const settings = { rateLimit: { max: 5, timeWindow: 1000 } };\n";
     expect(todo(migrated(settings))).toEqual(["1 If these are the options"]);
     expect(migrated(settings).code).toBe(settings);
-    expect(migrated(`const strict = { max: 5 };\napp.get("/", { config: { rateLimit: strict } }, handler);\n`).code).toContain(
-      "{ limit: 5 };",
-    );
+    expect(
+      migrated(`const strict = { max: 5, timeWindow: 1000 };\napp.get("/", { config: { rateLimit: strict } }, handler);\n`).code,
+    ).toContain('{ limit: 5, window: "1s" };');
     expect(migrate("@fastify/rate-limit", "app.ts", "export const settings = { rateLimit: { max: 5 } };\n")).toBeUndefined();
   });
 
@@ -184,6 +184,26 @@ app.get("/", { config: { rateLimit: limits.strict } }, handler);
     );
     expect(code.split("\n")[1]).toBe(`app.register(rateLimit({ limit: 5, window: "2h", ${ours}, headers: "legacy" }));`);
     expect(byHand).toEqual([]);
+  });
+
+  it("gives a route what it takes from the plugin, because a limit and its window go together", () => {
+    const file = (plugin: string, route: string) =>
+      `import plugin from "@fastify/rate-limit";\n${plugin}\napp.get("/", { config: { rateLimit: ${route} } }, get);\n`;
+    for (const [plugin, route, ours] of [
+      ["app.register(plugin);", "{ max: 5 }", '{ limit: 5, window: "1m" }'],
+      ['app.register(plugin, { timeWindow: "1 hour" });', "{ max: 5 }", '{ limit: 5, window: "1h" }'],
+      ["app.register(plugin, { global: false, max: 7 });", "{ timeWindow: 1000 }", '{ window: "1s", limit: 7 }'],
+      ["app.register(plugin, { max: 7 });", '{ groupId: "a" }', '{ name: "a" }'],
+    ] as const) {
+      const { code, byHand } = migrated(file(plugin, route));
+      expect(byHand).toEqual([]);
+      expect(code).toContain(`rateLimit: ${ours} }`);
+    }
+    for (const plugin of ["app.register(plugin, { timeWindow });", "app.register(plugin, { ...options });", ""])
+      expect(todo(migrated(file(plugin, "{ max: 5 }")))).toContain("3 A `limit` of its own nee");
+    expect(migrated(file("app.register(plugin, { global: false, max: 7 });", "{}")).code).toContain(
+      'rateLimit({ global: false, limit: 7, window: "1m", headers: "legacy" })',
+    );
   });
 
   it("leaves to a person what has no equal", () => {
@@ -215,7 +235,7 @@ describe("migrate @nestjs/throttler", () => {
 class App {}
 @UseGuards(Guard)
 class Posts {
-  @Throttle({ default: { limit: 2 } })
+  @Throttle({ default: { limit: 2, ttl: 1000 } })
   post() {}
   @SkipThrottle()
   one() {}
@@ -229,7 +249,7 @@ class Posts {
 class App {}
 @UseGuards(FloodgateGuard)
 class Posts {
-  @RateLimit({ limit: 2 })
+  @RateLimit({ limit: 2, window: "1s" })
   post() {}
   @SkipRateLimit()
   one() {}
