@@ -1,5 +1,5 @@
-import { statSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { writeFileSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { parseArgs, stripVTControlCharacters, styleText } from "node:util";
 import { glob, isDynamicPattern } from "tinyglobby";
@@ -78,7 +78,7 @@ const ignored = /(^|[\\/])(node_modules|dist)[\\/]|\.d\.[cm]?ts$/;
 async function filesOf(patterns: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const pattern of patterns) {
-    const known = statSync(pattern, { throwIfNoEntry: false });
+    const known = await stat(pattern).catch(() => undefined);
     if (known?.isDirectory() === true)
       throw new UsageError(`${pattern} is a directory. Write '${pattern.replace(/\/+$/, "")}/**/*.ts' in quotes.`);
     // A file may have a name with brackets, as routes of Next.js have.
@@ -134,7 +134,7 @@ async function migrateFiles(
   if (json !== true && all.length > 0) output.out(`${summary(library, all, write === true)}\n`);
   if (left > 0) {
     const isMixed = isWhole(library) && all.some(({ calls }) => calls.some(({ after }) => after !== undefined));
-    const until = isMixed ? ` Do it before the app runs: until then, ${library} ignores the limits that are rewritten.` : "";
+    const until = isMixed ? ` Do this before the app runs: until then, ${library} ignores the limits that are rewritten.` : "";
     output.err(`floodgate-migrate: ${left === 1 ? "1 thing" : `${left} things`} to do by hand.${until}\n`);
   }
   return left > 0 || failed > 0 ? 1 : 0;

@@ -65,7 +65,7 @@ it("takes globs and several files, passes those by that use another library, and
 it("says that the rest of the app ignores what is rewritten, while something is left to do", async () => {
   const plugin = write("fastify/plugin.ts", 'import limit from "@fastify/rate-limit";\napp.register(limit, { max: 100, ban: 3 });\n');
   const route = write("fastify/route.ts", 'app.post("/login", { config: { rateLimit: { max: 5, timeWindow: "1 minute" } } }, login);\n');
-  const note = "1 thing to do by hand. Do it before the app runs: until then, @fastify/rate-limit ignores the limits that are rewritten.";
+  const note = "1 thing to do by hand. Do this before the app runs: until then, @fastify/rate-limit ignores the limits that are rewritten.";
   expect((await floodgateMigrate("@fastify/rate-limit", plugin, route)).err).toBe(`floodgate-migrate: ${note}\n`);
   expect((await floodgateMigrate("@fastify/rate-limit", plugin)).err).toBe("floodgate-migrate: 1 thing to do by hand.\n");
 });
@@ -99,6 +99,7 @@ it.each([
   [["express-rate-limit"], 64, "no file is given."],
   [["express-rate-limit", "missing.js"], 64, "missing.js does not exist."],
   [["express-rate-limit", "missing/**/*.js"], 64, "matches no file."],
+  [["express-rate-limit", `{${"a".repeat(300)},b}.js`], 64, "matches no file."],
   [["express-rate-limit", `${folder}/`], 64, `${folder}/ is a directory. Write '${folder}/**/*.ts' in quotes.`],
   [["express-rate-limit", write("deep.js", `${simple}x${".y()".repeat(100_000)};\n`)], 1, "deep.js: its code is nested too deeply."],
   [["express-rate-limit", "--wriet", "app.js"], 64, "Unknown option '--wriet'"],
