@@ -52,13 +52,10 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const decisionName = options.take("requestPropertyName");
   decisionName?.rename("decisionName");
   if (decisionName !== undefined && typeof decisionName.constant !== "string") decisionName.handle("`decisionName` must be a text.");
-  rewriteLimit(
-    rewriting,
-    options,
-    { limit: options.take("limit", "max"), window: options.take("windowMs") },
-    { limit: 5, windowMs: 60_000 },
-  );
-  rewriteAnswer(rewriting, options, ["req", "res"], onLimited);
+  const [limit, window] = [options.take("limit", "max"), options.take("windowMs")];
+  rewriteLimit(rewriting, options, { limit, window }, { limit: 5, windowMs: 60_000 });
+  const numbers = { limit: limit?.constant, max: limit?.constant, windowMs: window?.constant };
+  rewriteAnswer(rewriting, options, ["req", "res"], onLimited, numbers);
   const key = options.take("keyGenerator");
   const isMaker = (node: Node): node is CallNode =>
     node.type === "CallExpression" && source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator";

@@ -189,21 +189,23 @@ const defaultMessage = JSON.stringify("Too many requests, please try again later
  * `message`, `statusCode` and `handler` become `body` or `onLimited`.
  * @param parameters the parameters of `handler` that `onLimited` has too. `next` and the options come after them.
  * @param send the code of `onLimited`; undefined if it is left to do by hand.
+ * @param numbers what a `handler` may read of the options, as far as it is constant.
  */
 export function rewriteAnswer(
   { source }: Rewriting,
   options: Options,
   parameters: readonly string[],
   send: (answer: OtherAnswer) => string | undefined,
+  numbers: Readonly<Record<string, unknown>> = {},
 ): void {
   const [message, statusCode, handler] = [options.take("message"), options.take("statusCode"), options.take("handler")];
   const text = message === undefined ? defaultMessage : messageCode(message);
   const status = statusCode === undefined ? 429 : statusCode.constant;
   if (handler !== undefined) {
     const isOperand = message === undefined || /Literal$|^Identifier|^Member|^Object/.test(message.value.type);
-    const values =
-      text === undefined || typeof status !== "number" ? undefined : { statusCode: `${status}`, message: isOperand ? text : `(${text})` };
-    rewriteHandler(source, handler, parameters, values);
+    const values: [string, unknown][] = Object.entries({ ...numbers, statusCode: status }).filter(([, value]) => typeof value === "number");
+    if (text !== undefined) values.push(["message", isOperand ? text : `(${text})`]);
+    rewriteHandler(source, handler, parameters, Object.fromEntries(values.map(([name, value]) => [name, `${value}`])));
     options.remove(message, statusCode);
   } else if (status === 429 && text !== undefined) {
     message?.rename("body");
@@ -216,13 +218,8 @@ export function rewriteAnswer(
   }
 }
 
-/** `handler` becomes `onLimited`, with the values of the options in it. Undefined if they are not known. */
-function rewriteHandler(
-  source: Source,
-  handler: Option,
-  parameters: readonly string[],
-  values: Readonly<Record<string, string>> | undefined,
-): void {
+/** `handler` becomes `onLimited`, with the values of the options that are known in it. */
+function rewriteHandler(source: Source, handler: Option, parameters: readonly string[], values: Readonly<Record<string, string>>): void {
   const kept = parameters.length;
   const { function: known } = handler;
   handler.rename("onLimited");
@@ -230,7 +227,7 @@ function rewriteHandler(
     handler.note("A `handler` that sets no status answers 200. `onLimited` answers 429, unless it sets another one.");
   const next = known && parameterName(known, kept);
   const usesNext = known !== undefined && next !== undefined && references(known.body, next).length > 0;
-  const canInline = known === handler.value && !usesNext && values !== undefined;
+  const canInline = known === handler.value && !usesNext;
   if (known !== undefined && canInline && inlineOptions(source, known, kept + 1, values)) {
     if (known.params.length > kept) source.edits.remove(end(known.params[kept - 1] as Node), end(known.params.at(-1) as Node));
   } else if (known === undefined || known.params.length > kept) {
@@ -249,7 +246,7 @@ function setsStatus(source: Source, body: Node): boolean {
   return some(body, (node) => node.type === "CallExpression" && node.arguments.some(isStatus));
 }
 
-/** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */
+/** Replaces `options.statusCode`, `options.message` and the like in a handler. @returns whether nothing else of the options is used. */
 function inlineOptions(source: Source, node: FunctionNode, index: number, values: Readonly<Record<string, string>>): boolean {
   const name = parameterName(node, index);
   if (name === undefined) return node.params.length <= index;

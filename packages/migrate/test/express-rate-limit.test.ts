@@ -95,6 +95,10 @@ apiLimiter.limiter.reset("ann");
       "message: a || b, handler: (req, res, next, o) => res.status(429).json(o.message.e)",
       "onLimited: (req, res) => res.status(429).json((a || b).e)",
     ],
+    [
+      "handler: (req, res, next, o) => res.status(o.statusCode).json({ after: Math.ceil(o.windowMs / 1000), of: o.limit })",
+      "onLimited: (req, res) => res.status(429).json({ after: Math.ceil(60000 / 1000), of: 5 })",
+    ],
     ["statusCode: 503", 'onLimited: (req, res) => res.status(503).send("Too many requests, please try again later.")'],
     ['message: async (req) => req.t("slow")', 'onLimited: async (req, res) => res.send(await (async (req) => req.t("slow"))(req, res))'],
     ["skipFailedRequests: true, requestWasSuccessful: (req, res) => res.statusCode !== 401", "refundWhen: (status) => !(status !== 401)"],
