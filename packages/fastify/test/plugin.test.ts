@@ -200,6 +200,17 @@ describe("options of a route", () => {
     expect((await app.inject(`/${encodeURI("straße")}/1`)).headers["ratelimit"]).toMatch(/^"GET \/stra%C3%9Fe\/:id\(\^\\\\d\+\)";r=1;/);
   });
 
+  it("that give one of limit and window have the other of the plugin, and not its plans", async () => {
+    const app = Fastify();
+    await app.register(rateLimit({ limit: 4, window: "1h", plan: () => "free", plans: { free: { limit: 2 } } }));
+    app.get("/limit", { config: { rateLimit: { limit: 3 } } }, ok);
+    app.get("/window", { config: { rateLimit: { window: "1d" } } }, ok);
+    app.get("/none", { config: { rateLimit: { key: "global" } } }, ok);
+    const policies = [];
+    for (const url of ["/limit", "/window", "/none"]) policies.push((await app.inject(url)).headers["ratelimit-policy"]);
+    expect(policies).toEqual(['"GET /limit";q=3;w=3600', '"GET /window";q=4;w=86400', '"GET /none";q=2;w=3600']);
+  });
+
   it("keep the rules of the plugin out if they say how much is allowed, and its limit if they have rules", async () => {
     const app = Fastify();
     await app.register(rateLimit({ rules: [{ name: "all", policy }], keys: { user: () => "ann" } }));

@@ -71,8 +71,8 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
   }
 
   /**
-   * Makes the limit of a route. What its options leave out is as in the app's. If they say how much is allowed (`limit`, `policy`, `rules`),
-   * nothing of what the app's say about that applies.
+   * Makes the limit of a route. What its options leave out is as in the app's. If they say how much is allowed, nothing of what the app's say
+   * about that applies, but with one of `limit` and `window` the other is as in the app's.
    * @param route the limit's name, if the options have none. Characters that names cannot have are percent-encoded.
    * @throws FloodgateError if an option is wrong.
    */
@@ -80,8 +80,13 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
     const where = `${this.#where} (${route})`;
     this.#check(where, own as Options);
     const base: Partial<Options> = { ...this.#options };
-    const replaced =
-      own.rules !== undefined ? ["name", ...limitOptionNames] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
+    const replaced: string[] = [];
+    if (own.rules !== undefined) replaced.push("name", ...limitOptionNames);
+    else if (amounts.some((word) => own[word] !== undefined)) {
+      replaced.push("policy", "rules", "plans");
+      if (own.plans === undefined) replaced.push("plan");
+      if (own.policy !== undefined) replaced.push("limit", "window");
+    }
     for (const word of replaced) delete base[word as keyof Options];
     const name =
       base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};
