@@ -53,7 +53,7 @@ const reader: RequestReader<NodeRequest> = {
   ...nodeReader,
   app: ({ socket }) => (socket as { readonly server?: object }).server,
   path: fullPath,
-  clientIp: ({ socket }) => socket.remoteAddress,
+  clientIp: nodeReader.remoteAddress,
   trustsProxy: () => false,
   // `router` has one.
   route: routePattern,

@@ -62,6 +62,12 @@ export class PipeliningClient implements Client {
     this.socket.end(requests.map(message).join(""));
   }
 
+  /** Sends a request and resets the connection, so that its socket has lost the address when Node reads the request. */
+  async askAndReset(request: Asked): Promise<void> {
+    this.socket.write(message(request), () => this.socket.resetAndDestroy());
+    await gone(this.accepted);
+  }
+
   async leave(): Promise<void> {
     this.socket.destroy();
     await gone(this.accepted);

@@ -158,6 +158,22 @@ export function leavingCases({ adapter, it }: AdapterSuite): void {
     });
   }
 
+  it("clients that reset the connection at once cause no errors, and are not served uncounted", async (web) => {
+    for (const [name, own] of [
+      ["by address", {}],
+      ["skipping", { onMissingKey: "skip" }],
+      ["by function", { onMissingKey: "skip", key: (_, { ip }) => ip }],
+    ] as [string, LimitSetup][]) {
+      const served: string[] = [];
+      const handler = ({ path }: { readonly path: string }): { body: string } => ({ body: String(served.push(path)) });
+      const app = await web.start({ limits: [{ name, policy: many, ...own }], steps: route, handler });
+      for (const asked of ten) await (await PipeliningClient.connect(app.server)).askAndReset(asked);
+      await turns(5);
+      assert.deepEqual(app.codes, [], name);
+      assert.equal(served.length, 1000 - (await app.peek()).remaining, name);
+    }
+  });
+
   it("a client that pipelines and half-closes the connection is still served", async (web) => {
     const { app, served, delayed } = await queue(web);
     Object.assign(app.server, { httpAllowHalfOpen: true });

@@ -80,8 +80,7 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
         if (showDecision === undefined) checkDecisionName(limit.decisionName, request);
         isAccepted = true;
       }
-      if (showDecision !== undefined && (known === undefined || Object.getPrototypeOf(request) !== known))
-        known = showDecision(request, limit.decisionName);
+      if (showDecision !== undefined && Object.getPrototypeOf(request) !== known) known = showDecision(request, limit.decisionName);
     } catch (error) {
       // Koa passes none, and Hono's and Koa's is the second parameter.
       if (typeof next !== "function") throw error;
@@ -183,11 +182,12 @@ export function decideRequest<Req, Res extends NodeAnswered>(
     return;
   }
   if ("then" in outcome) {
-    const applied = outcome.then((later) => {
-      if (later.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, later);
-    });
-    applied.then(undefined, next);
-  } else if (outcome.action === "pass" || !response.headersSent || canReject(response, wasBegun)) apply(request, response, next, outcome);
+    outcome
+      .then((later) => {
+        if (later.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, later);
+      })
+      .then(undefined, next);
+  } else if (outcome.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, outcome);
 }
 
 /**

@@ -8,7 +8,7 @@ import { ambiguous, left, type Outcome, type Shown, unlimited, withHeader } from
 import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import { type Asked, type CompiledRule, type RuleCheck, shadowFault } from "../rules/compiled-rule.js";
-import { FloodgateError, throwFault } from "../support/errors.js";
+import { type FloodgateError, throwFault } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, type Promised } from "../support/promises.js";
 import { RateLimitSetup } from "./rate-limit-setup.js";
@@ -144,8 +144,8 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    */
   fault(fault: unknown, request?: Req): Outcome {
     if (!this.version.rules.allShadow) {
-      const isNoIp = fault instanceof FloodgateError && fault.code === "FLOODGATE_NO_CLIENT_IP";
-      return isNoIp && request !== undefined && this.settings.reader.hasLeft?.(request) === true ? left : throwFault(fault);
+      const isNoIp = (fault as Partial<FloodgateError> | null)?.code === "FLOODGATE_NO_CLIENT_IP";
+      return isNoIp && this.settings.reader.hasLeft?.(request as Req) ? left : throwFault(fault);
     }
     this.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault("All rules are", fault));
     return unlimited;

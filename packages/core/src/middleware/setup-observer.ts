@@ -194,13 +194,12 @@ export function lookAtProxy<Req>(
   }
   const forwarded = reader.header(request, "x-forwarded-for") ?? reader.header(request, "forwarded");
   if (forwarded === undefined || reader.trustsProxy(request)) return;
-  const remoteAddress = reader.remoteAddress(request);
   // Another address means that the app reads the proxy's header itself. The peer alone in the list means that nobody is behind it: wrappers
   // for AWS Lambda pass the client as the peer, and the gateway has added it to the list.
-  if (ip !== remoteAddress || forwarded === ip) return;
+  if (ip !== reader.remoteAddress(request) || forwarded === ip) return;
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${remoteAddress ?? "an unknown address"} has a forwarded address, but no proxy is trusted. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, write clientIp: { trustedHops: 0 }.`,
+    `A request from ${ip ?? "an unknown address"} has a forwarded address, but no proxy is trusted. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, write clientIp: { trustedHops: 0 }.`,
   );
 }

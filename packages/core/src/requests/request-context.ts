@@ -294,7 +294,7 @@ function checkPlan(plan: unknown): string | undefined {
 export function noClientIp(): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_NO_CLIENT_IP",
-    'The request has no client IP address: a Unix socket and a `Request` have none, or a proxy sent an invalid one. With @floodgate/fetch, write limit.check(request, { ip }); in a test of Hono, app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } }). Else set the framework\'s proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.',
+    'The request has no client IP address: Unix sockets and a `Request` have none, or a proxy sent an invalid one. With @floodgate/fetch, write limit.check(request, { ip }); in a test of Hono, app.request("/", {}, { incoming: { socket: { remoteAddress: "192.0.2.1" } } }). Else set the framework\'s proxy setting, `clientIp` or `key`.',
   );
 }
 

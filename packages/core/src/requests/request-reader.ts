@@ -47,7 +47,22 @@ export interface RequestReader<Req> {
 export interface NodeMessage {
   readonly method?: string | undefined;
   readonly headers: { readonly [name: string]: string | string[] | undefined };
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean };
+  readonly socket: NodeConnection;
+}
+
+/** The used part of a socket. */
+export interface NodeConnection {
+  readonly remoteAddress?: string | undefined;
+  readonly localAddress?: string | undefined;
+  readonly destroyed?: boolean;
+}
+
+/**
+ * Whether the client has disconnected. After a reset, the socket has only its own address until Node notices. A Unix socket has neither.
+ * Requests in tests may have no socket.
+ */
+export function isGone({ socket }: { readonly socket?: NodeConnection | undefined }): boolean {
+  return !!socket?.destroyed || (!!socket?.localAddress && !socket.remoteAddress);
 }
 
 /** What a reader reads of Node's request. */
@@ -58,8 +73,7 @@ export const nodeReader: NodeReader<NodeMessage> = {
   method: ({ method }) => method ?? "GET",
   header: nodeHeader,
   remoteAddress: ({ socket }) => socket.remoteAddress,
-  // Requests in tests may have no socket.
-  hasLeft: ({ socket }) => socket?.destroyed === true,
+  hasLeft: isGone,
 };
 
 /** Reads requests that have one of Node. @param of returns it. */
@@ -68,7 +82,7 @@ export function nodeReaderOf<Req>(of: (request: Req) => NodeMessage): NodeReader
     method: (request) => of(request).method ?? "GET",
     header: (request, name) => nodeHeader(of(request), name),
     remoteAddress: (request) => of(request).socket.remoteAddress,
-    hasLeft: (request) => of(request).socket?.destroyed === true,
+    hasLeft: (request) => isGone(of(request)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { NodeResponse, NodeSocket } from "../responses/response-end.js";
+import { isGone, type NodeConnection } from "./request-reader.js";
 
 /** The used part of a `Request` of the Fetch API. Typed by structure, because core is compiled without the types of any runtime. */
 export interface WebRequest {
@@ -20,7 +21,7 @@ export interface Outgoing extends NodeResponse {
 
 interface Incoming {
   /** A test may pass an address alone. */
-  readonly socket?: { readonly remoteAddress?: string } & Partial<NodeSocket>;
+  readonly socket?: NodeConnection & Partial<NodeSocket>;
 }
 
 /** What runtimes and their adapters pass beside a request. Each sets a part of this. */
@@ -90,7 +91,7 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
 /** Whether the client of a request has disconnected. @param passed what the runtime passes beside the request. */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
   const { incoming } = runtimeOf(request, passed);
-  return incoming === undefined ? request.signal.aborted : incoming.socket?.destroyed === true;
+  return incoming ? isGone(incoming) : request.signal.aborted;
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
@@ -107,7 +108,7 @@ export function socketAddress(request: WebRequest, passed: unknown): string | un
   const cloudflare = cloudflareOf(request);
   if (cloudflare) return cloudflare.clientIp;
   const runtime = runtimeOf(request, passed);
-  if (runtime.incoming !== undefined) return runtime.incoming.socket?.remoteAddress;
+  if (runtime.incoming) return runtime.incoming.socket?.remoteAddress;
   if (typeof runtime.requestIP === "function") return runtime.requestIP(request as never)?.address;
   return runtime.remoteAddr?.hostname;
 }

@@ -224,6 +224,8 @@ export class CompiledRule<Req> implements LimitDefinition {
     const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
     switch (missing) {
       case "skip":
+        // Its client may have reset the connection to have no address.
+        if (!this.shadow && context.settings.reader.hasLeft?.(context.request)) throw noClientIp();
         return "no-key";
       case "reject":
         return "missing-key";
