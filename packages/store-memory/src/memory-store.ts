@@ -140,7 +140,7 @@ class TableStore implements MemoryStore {
       this.#lastAt = this.#slots.at(slot);
       this.#lastDeleted = this.#slots.deleted;
     }
-    if (this.#unsentEvictions.length > 0) this.#sendEvictions();
+    this.#sendEvictions();
     return decision;
   }
 
@@ -171,7 +171,7 @@ class TableStore implements MemoryStore {
       decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
     }
     if (this.#withdrawn) this.#placeAgain(checks, nowMs);
-    if (this.#unsentEvictions.length > 0) this.#sendEvictions();
+    this.#sendEvictions();
     return decisions;
   }
 
@@ -381,6 +381,7 @@ class TableStore implements MemoryStore {
 
   /** Call it once a step is whole, because a listener may throw, or call the store. */
   #sendEvictions(): void {
+    if (this.#unsentEvictions.length === 0) return;
     for (const event of this.#unsentEvictions.splice(0)) activeListener(this.#onEvent)?.(event);
   }
 }

@@ -18,12 +18,12 @@ export class MinHeap {
 
   /** The item with the lowest rank, or -1 if the heap is empty. */
   get first(): number {
-    return this.#items.length === 0 ? -1 : (this.#items[0] as number);
+    return this.#items[0] ?? -1;
   }
 
   /** The lowest rank, or Infinity if the heap is empty. */
   get lowest(): number {
-    return this.#ranks.length === 0 ? Number.POSITIVE_INFINITY : (this.#ranks[0] as number);
+    return this.#ranks[0] ?? Number.POSITIVE_INFINITY;
   }
 
   rankAt(place: number): number {

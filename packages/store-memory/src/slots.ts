@@ -53,9 +53,9 @@ export class Slots {
   readonly pages: Page[] = [];
   /** States made so far, modulo 2^32. */
   #states = 0;
-  /** By class of width, the first free slot, and the newest page. */
-  readonly #free: number[] = [];
-  readonly #newest: number[] = [];
+  /** By width, the first free slot, and the newest page. */
+  readonly #free = new Map<number, number>();
+  readonly #newest = new Map<number, number>();
   size = 0;
   /** How many slots have been deleted. */
   deleted = 0;
@@ -121,32 +121,26 @@ export class Slots {
     page.keys[i] = "";
     page.cells.fill(0, i * page.stride, (i + 1) * page.stride);
     page.numbers[2 * i * page.stride + 1] = noKey;
-    const widthClass = classOfWidth(page.width);
-    this.setLink(slot, 0, this.#free[widthClass] ?? -1);
-    this.#free[widthClass] = slot;
+    this.setLink(slot, 0, this.#free.get(page.width) ?? -1);
+    this.#free.set(page.width, slot);
     page.used--;
     this.size--;
     this.deleted++;
   }
 
   #take(width: number): number {
-    const widthClass = classOfWidth(width);
-    const free = this.#free[widthClass] ?? -1;
+    const free = this.#free.get(width) ?? -1;
     if (free >= 0) {
-      this.#free[widthClass] = this.link(free, 0);
+      this.#free.set(width, this.link(free, 0));
       return free;
     }
-    let newest = this.#newest[widthClass] ?? -1;
+    let newest = this.#newest.get(width) ?? -1;
     let page = this.pages[newest];
     if (page === undefined || 2 * page.begun === page.links.length) {
       page = new Page(width);
       newest = this.pages.push(page) - 1;
-      this.#newest[widthClass] = newest;
+      this.#newest.set(width, newest);
     }
     return (newest << pageBits) | page.begun++;
   }
-}
-
-function classOfWidth(width: number): number {
-  return width <= exactWidths ? width : 40 - Math.clz32(width);
 }

@@ -23,8 +23,8 @@ export class UseLists {
 
   /** The key that came first of those in the lowest class, or -1 if all lists are empty. */
   get first(): number {
-    while (this.#lowest < use.blocked && this.#heads[this.#lowest] === none) this.#lowest++;
-    return this.#lowest < use.blocked ? (this.#heads[this.#lowest] as number) : none;
+    while (this.#heads[this.#lowest] === none) this.#lowest++;
+    return this.#heads[this.#lowest] ?? none;
   }
 
   add(slot: number, useClass: number): void {

@@ -48,8 +48,7 @@ export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number,
 export function keyStateOf(seen: readonly (readonly [plan: string | undefined, Inspection])[]): KeyState {
   const states = seen.map(([plan, { decision, state }]): PolicyState => {
     return { plan, policy: decision.policy, decision: asOwn(decision), state };
-  });
+  }) as readonly PolicyState[] as KeyState["states"];
   const { atMs, block, ban } = (seen[0] as (typeof seen)[0])[1];
-  const first = states[0] as PolicyState;
-  return { atMs, decision: first.decision, states: [first, ...states.slice(1)], block, ban };
+  return { atMs, decision: states[0].decision, states, block, ban };
 }
