@@ -109,7 +109,7 @@ export class Entry {
     const made = algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
     if (commit && (made.allowed || algorithm.countsRejected?.(policy) === true)) {
       const began = state.number === 0 || beganState(limit, state.cells, 0, nowMs, made);
-      this.#keep(limit, state, nowMs + made.resetAfterMs, began);
+      this.#keep(limit, state, nowMs, made, began);
     }
     return inState(made, state.number);
   }
@@ -119,9 +119,9 @@ export class Entry {
     const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, numberOf(state));
     // Held units that cost what was held change the state, but not what is used.
     if (units === 0 && charge.heldUntilMs === undefined) return 0;
-    const { resetAfterMs } = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
+    const look = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
     const began = state.number === 0 || beganByCharge(limit, state.cells, 0, nowMs, charge, cost, units);
-    this.#keep(limit, state, nowMs + resetAfterMs, began);
+    this.#keep(limit, state, nowMs, look, began);
     // A state without usage is no state: a later charge is not to have its number.
     if (state.cells.every((cell) => cell === 0)) this.#states.delete(limit.policy.stateKind);
     return units;
@@ -131,7 +131,7 @@ export class Entry {
     const state = this.stateFor(limit);
     const made = renewIn(limit, state.cells, 0, nowMs, charge, numberOf(state));
     const began = state.number === 0 || beganState(limit, state.cells, 0, nowMs, made);
-    if (made.allowed) this.#keep(limit, state, nowMs + made.resetAfterMs, began);
+    if (made.allowed) this.#keep(limit, state, nowMs, made, began);
     return inState(made, state.number);
   }
 
@@ -147,8 +147,10 @@ export class Entry {
   }
 
   /** Notes that a state was charged or settled. */
-  #keep({ policy }: Limit, state: State, endsMs: number, began: boolean): void {
+  #keep({ algorithm, policy }: Limit, state: State, nowMs: number, { resetAfterMs }: Decision, began: boolean): void {
     if (began) state.number = 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1));
+    // Other plans may count it for longer than this one.
+    const endsMs = Math.max(nowMs + resetAfterMs, algorithm.endOf?.(policy, state.cells, 0, nowMs) ?? 0);
     state.endsMs = Math.min(began ? endsMs : Math.max(state.endsMs, endsMs), Number.MAX_SAFE_INTEGER);
     this.#states.set(policy.stateKind, state);
     this.changed = true;

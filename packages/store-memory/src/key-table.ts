@@ -1,4 +1,4 @@
-import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
+import { type Limit, outlastsMs } from "@floodgate/core/store";
 import { type Keyspace, Keyspaces } from "./keyspaces.js";
 import { idShift, pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
@@ -105,30 +105,29 @@ export class KeyTable {
   /** Places a key by its current use, and returns its class. If nothing of it counts and it need not stay, it is deleted: undefined. */
   reposition(slot: number, nowMs: number, stays = false): number | undefined {
     const { smallest, largest } = this.#keyspace(slot);
-    let seen = this.#peek(smallest, slot, nowMs);
-    let { resetAfterMs } = seen;
-    if (largest !== smallest) {
-      // What a small bucket never held, a large one may lack.
-      const other = this.#peek(largest, slot, nowMs);
-      if (resetAfterMs === 0) seen = other;
-      resetAfterMs = Math.max(resetAfterMs, other.resetAfterMs);
-    }
-    if (resetAfterMs === 0 && !stays) {
-      this.#remove(slot, false);
+    const { algorithm } = smallest;
+    const { cells } = this.slots.page(slot);
+    const at = this.slots.at(slot);
+    let seen = algorithm.decide(smallest, cells, at, nowMs, 1, false);
+    // What a small bucket never held, a large one may lack.
+    if (seen.resetAfterMs === 0) seen = algorithm.decide(largest, cells, at, nowMs, 1, false);
+    // Other plans may be slower than both.
+    const endMs = Math.max(nowMs + seen.resetAfterMs, algorithm.endOf?.(largest.policy, cells, at, nowMs) ?? 0);
+    if (endMs <= nowMs && !stays) {
+      this.delete(slot);
       return undefined;
     }
     const found = classOf(seen.limit - seen.remaining, seen.limit);
-    this.place(slot, found, nowMs + resetAfterMs);
+    this.place(slot, found, endMs);
     return found;
   }
 
-  #peek(limit: Limit, slot: number, nowMs: number): Decision {
-    return limit.algorithm.decide(limit, this.slots.page(slot).cells, this.slots.at(slot), nowMs, 1, false);
-  }
-
-  /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
-  trim(nowMs: number): void {
-    while (this.slots.size > this.maxKeys) if (!this.#evict(undefined, nowMs)) return;
+  /**
+   * Evicts until at most so many keys are left, or none can be dropped. Without `newcomer`, the keyspace of the key that needs room, the
+   * request at hand had more than `maxKeys` keys.
+   */
+  trim(nowMs: number, most: number = this.maxKeys, newcomer?: Keyspace): void {
+    while (this.slots.size > most && (this.#evictFirst(undefined, nowMs) || this.#evictFirst(this.#crowded(newcomer), nowMs)));
   }
 
   #keyspace(slot: number): Keyspace {
@@ -142,15 +141,13 @@ export class KeyTable {
       // If all keys are listed as blocked, some may not be any more: first of all those nearest their reset.
       if (blocked.lowest <= nowMs || (blocked.size > 0 && this.#lists.first < 0)) this.reposition(blocked.first, nowMs);
     }
-    while (this.slots.size >= this.maxKeys) if (!this.#evict(newcomer, nowMs)) return;
+    this.trim(nowMs, this.maxKeys - 1, newcomer);
   }
 
-  /** Drops one key. Answers false if no key can be dropped. `newcomer` is the keyspace of the key that needs room. */
-  #evict(newcomer: Keyspace | undefined, nowMs: number): boolean {
-    return this.#evictFirst(undefined, nowMs) || this.#evictFirst(this.#crowded(newcomer), nowMs);
-  }
-
-  /** Drops the first blocked key of a keyspace, or the first of those that are not. It is repositioned before, and may then not be the first. */
+  /**
+   * Drops the first blocked key of a keyspace, or the first of those that are not. It is repositioned before, and may then not be the first.
+   * Answers false if there is none.
+   */
   #evictFirst(from: Keyspace | undefined, nowMs: number): boolean {
     for (let i = 0; i < maxTries; i++) {
       const slot = this.#first(from);
@@ -158,10 +155,10 @@ export class KeyTable {
       const listed = this.slots.use(slot);
       const found = this.reposition(slot, nowMs);
       if (found === undefined) return true;
-      if (found < listed || (found === listed && this.#first(from) === slot)) return this.#remove(slot, true);
+      if (found < listed || (found === listed && this.#first(from) === slot)) return this.#evict(slot);
     }
     const slot = this.#first(from);
-    return slot >= 0 && this.#remove(slot, true);
+    return slot >= 0 && this.#evict(slot);
   }
 
   #first(from: Keyspace | undefined): number {
@@ -207,11 +204,9 @@ export class KeyTable {
     }
   }
 
-  #remove(slot: number, live: boolean): true {
-    const { name } = this.#keyspace(slot).smallest;
-    const key = this.slots.key(slot);
+  #evict(slot: number): true {
+    this.#onEvicted(this.#keyspace(slot).smallest.name, this.slots.key(slot));
     this.delete(slot);
-    if (live) this.#onEvicted(name, key);
     return true;
   }
 }

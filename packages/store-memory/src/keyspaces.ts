@@ -83,14 +83,19 @@ export class Keyspaces {
       };
       this.all.push(keyspace);
       this.#byName.set(name, keyspace);
-    } else if (limit.policy.quota < keyspace.smallest.policy.quota) {
+    } else if (compare(limit, keyspace.smallest) < 0) {
       keyspace.smallest = limit;
-    } else if (limit.policy.quota > keyspace.largest.policy.quota) {
+    } else if (compare(limit, keyspace.largest) > 0) {
       keyspace.largest = limit;
     }
     this.#byLimit.set(limit, keyspace);
     return keyspace;
   }
+}
+
+/** Orders plans by quota. Of two with the same quota, the one whose bucket takes longer to fill comes first. */
+function compare({ policy: a }: Limit, { policy: b }: Limit): number {
+  return a.quota - b.quota || b.spanMs - a.spanMs;
 }
 
 /** Unique, because names and state kinds contain no line breaks. */

@@ -9,13 +9,11 @@ import { startMs } from "./setting.js";
 const quota = fc.integer({ min: 1, max: 30 });
 const pace = fc.integer({ min: 1, max: 20 });
 
-/** One or two plans of a name, at one pace: all ways to count, with held units or without. */
+/** Up to three plans of a name, each with its own quota and pace: all ways to count, with held units or without. */
 const rules = fc.array(
   fc.record({
     kind: fc.constantFrom(...variants),
-    plans: fc
-      .tuple(fc.array(quota, { minLength: 1, maxLength: 2 }), pace)
-      .map(([quotas, pace]) => quotas.map((quota) => [quota, pace] as const)),
+    plans: fc.array(fc.tuple(quota, pace), { minLength: 1, maxLength: 3 }),
     holdMs: fc.option(fc.integer({ min: 1, max: 3000 })),
   }),
   { minLength: 1, maxLength: 4 },
@@ -38,7 +36,7 @@ const acts = fc.array(
     ),
     act: fc.constantFrom("consume", "consume", "consume", "spray", "all", "settle", "settle", "charge", "renew", "reset", "look"),
     rule: fc.nat(3),
-    plan: fc.nat(1),
+    plan: fc.nat(2),
     key: fc.constantFrom("a", "b", "c", "d", "e", "f"),
     cost: fc.oneof(fc.constant(1), quota),
     which: fc.nat(5),

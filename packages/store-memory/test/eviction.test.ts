@@ -223,4 +223,17 @@ describe("a full memory store", () => {
     for (let i = 0; i < 25_000; i++) store.consume(small as Limit, `sprayed-${i}`, 1);
     expect(store.peek(large as Limit, "pays").remaining).toBe(110);
   });
+
+  it.each([0, 1])("ranks keys of plans with the same capacity by the slower one, whichever was used first (%i)", (first) => {
+    const { store, clock } = storeOf(500);
+    const [slow, fast] = [1, 10].map((refill) => createLimit("plans", tokenBucket({ capacity: 10, refill, every: "1m" }))) as [
+      Limit,
+      Limit,
+    ];
+    store.consume([slow, fast][first] as Limit, "first", 1);
+    store.consume(slow, "blocked", 10);
+    clock.nowMs += 59_000;
+    for (let i = 0; i < 25_000; i++) store.consume(fast, `sprayed-${i}`, 1);
+    expect(store.peek(slow, "blocked").allowed).toBe(false);
+  });
 });

@@ -134,6 +134,12 @@ export interface Algorithm<P> {
   /** For buckets with intervals: the last refill before a charge, if the bucket is full at `fullAtMs`. Default: the time of the charge. */
   readonly refilledMs?: (policy: P, chargedAtMs: number, fullAtMs: number) => number;
 
+  /**
+   * For buckets: when the state is the same as no state for every plan of its key. For this plan that may be earlier, after its
+   * `resetAfterMs`. Default: it is at the same time for all plans.
+   */
+  readonly endOf?: (policy: P, cells: Cells, at: number, nowMs: number) => number;
+
   /** For windows that end all at once: the end of the one that `atMs` is in. Units are held no longer. */
   readonly windowEndMs?: (policy: P, atMs: number) => number;
 

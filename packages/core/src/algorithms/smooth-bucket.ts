@@ -183,6 +183,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   parameters: ["quota", "unit", "flow", "divisor"],
   cells: layout,
   recoveryMs: ({ full, unit, flow }, units) => Math.ceil((full + units * unit) / flow),
+  endOf,
 
   size: () => layout.length,
 

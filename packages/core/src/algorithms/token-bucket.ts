@@ -82,6 +82,7 @@ const intervalBucket: Algorithm<TokenBucketPolicy> = {
   parameters: ["capacity", "refill", "everyMs"],
   cells: layout,
   recoveryMs: ({ capacity, refill, everyMs }, units) => takesMs(capacity + units, refill, everyMs),
+  endOf,
   refilledMs: ({ everyMs }, chargedAtMs, fullAtMs) => fullAtMs - Math.ceil((fullAtMs - chargedAtMs) / everyMs) * everyMs,
 
   size: () => layout.length,

@@ -83,7 +83,8 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
         const waitAfter = (ended: number): number =>
           inner.decide(limit, cells, from, nowMs, unitsFrom(cells, at, first + ended) + cost, false).retryAfterMs;
         // The more holds have ended, the shorter is the wait: the first number of them that is enough by the time they have ended.
-        let low = isFull ? 1 : 0;
+        const least = isFull ? 1 : 0;
+        let low = least;
         let high = count - first;
         while (low < high) {
           const middle = (low + high) >>> 1;
@@ -91,11 +92,13 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
           else low = middle + 1;
         }
         retryAfterMs = Math.max(waitAfter(low), endsAfter(low));
-        if (low > (isFull ? 1 : 0)) retryAfterMs = Math.min(retryAfterMs, waitAfter(low - 1));
+        if (low > least) retryAfterMs = Math.min(retryAfterMs, waitAfter(low - 1));
       }
       const resetAfterMs = Math.max(seen.resetAfterMs, lastMs);
       return new MadeDecision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
     },
+
+    endOf: (policy, cells, at, nowMs) => inner.endOf?.(policy, cells, behind(cells, at), nowMs) ?? 0,
 
     settle: (policy, cells, at, ...charge) => inner.settle(policy, cells, behind(cells, at), ...charge),
 
