@@ -55,7 +55,8 @@ export class Step<T = unknown> extends Waiter<T> {
   }
 
   expire(): void {
-    const isAlive = !this.inFlight && this.#owner.answeredMs > this.askedMs;
+    // A database that was silent for half of that time may be down, or restarting.
+    const isAlive = !this.inFlight && this.#owner.answeredMs > this.askedMs + this.#timeoutMs / 2;
     this.fail(isAlive ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
     this.#owner.goOn();
   }

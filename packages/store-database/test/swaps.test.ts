@@ -288,6 +288,23 @@ describe("the deadline of a decision", () => {
     expect(await store.peek(limit, "a", patienceMs)).toMatchObject({ used: 0 });
   });
 
+  it("says that the database is silent if it answered others just after the decision was asked for, and nothing since", async () => {
+    const driver = new MapDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(10);
+    const { load } = driver;
+    driver.load = (keys) => (keys.some((key) => key.includes("silent")) ? new Promise(() => undefined) : load.call(driver, keys));
+    const asked: Promise<unknown>[] = [];
+    // The first waits for its row, the second for the first.
+    for (const key of ["a", "c"]) {
+      asked.push(Promise.resolve(store.consume(limit, "silent", 1, 100)).catch((error: unknown) => error));
+      // Not in the same call.
+      await sleep(1);
+      await store.consume(limit, key, 1, patienceMs);
+    }
+    for (const each of asked) expect(await each).toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+  });
+
   it("is told to the database, so that a change that arrives later writes nothing", async () => {
     const driver = new RemoteDriver();
     const store = databaseStore(driver);
