@@ -169,7 +169,7 @@ export class KeyTable {
   #crowded(newcomer: Keyspace | undefined): Keyspace {
     const { length } = this.keyspaces.all;
     let best = newcomer ?? this.#nextKeyspace();
-    for (let i = 0; i <= length && (i < maxTries || best.blocked.size === 0); i++) {
+    for (let i = 0; i <= length && (i < maxTries || weightOf(best) === 0); i++) {
       const next = i === 0 ? (this.#largest ?? best) : this.#nextKeyspace();
       const more = weightOf(next) - weightOf(best);
       const isNearer = more === 0 && best !== newcomer && next.blocked.lowest < best.blocked.lowest;

@@ -1,4 +1,4 @@
-import { createLimiter, type FloodgateEvent, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -139,6 +139,16 @@ describe("a full memory store", () => {
     expect(gone.length).toBe(50);
     // Those with the nearest end.
     expect(gone.every((key) => Number(key.slice(8)) < 90)).toBe(true);
+  });
+
+  it("keeps keys that were blocked by hand under many names", () => {
+    const { store, events } = storeOf(40);
+    const limiters = Array.from({ length: 20 }, (_, i) => createLimiter({ name: `rule ${i}`, policy: perMinute(10), store }));
+    const [first] = limiters as [Limiter<"sync">];
+    for (const limiter of limiters) limiter.block("by hand", "1h");
+    for (let i = 0; i < 20; i++) first.consume(`blocked ${i}`, { cost: 10 });
+    for (const limiter of limiters.slice(1)) limiter.consume("newcomer", { cost: 10 });
+    expect(evicted(events)).not.toContain("by hand");
   });
 
   it("keeps keys that used more since they were listed, if sprayed keys use a quarter of the limit less", () => {
