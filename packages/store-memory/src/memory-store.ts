@@ -197,8 +197,7 @@ class TableStore implements MemoryStore {
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
       if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(page, slot);
-      if (units < 0 && usedCells(page.cells, at, page.width) === 0) this.#table.delete(slot);
-      else if (units !== 0 || isNew) this.#table.reposition(slot, nowMs, true);
+      if (units !== 0 || isNew) this.#table.reposition(slot, nowMs);
     }
     return units;
   }
@@ -254,10 +253,8 @@ class TableStore implements MemoryStore {
   }
 
   keyState(limit: Limit, key: string): Inspection {
-    const slot = this.#keyspaces.find(limit)?.slots.get(key);
-    const blocksSlot = this.#keyspaces.blocks.get(limit.name)?.slots.get(key);
-    const [cells, at] = this.#stateAt(slot) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
-    const [blocks, blocksAt] = this.#stateAt(blocksSlot) ?? [];
+    const [cells, at] = this.#stateAt(this.#keyspaces.find(limit), key) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
+    const [blocks, blocksAt] = this.#stateAt(this.#keyspaces.blocks.get(limit.name), key) ?? [];
     return inspectIn(limit, cells, at, this.#now(), blocks, blocksAt);
   }
 
@@ -265,7 +262,8 @@ class TableStore implements MemoryStore {
     return this.#clock === undefined ? Date.now() : this.#clock();
   }
 
-  #stateAt(slot: number | undefined): [cells: Cells, at: number] | undefined {
+  #stateAt(keyspace: Keyspace | undefined, key: string): [cells: Cells, at: number] | undefined {
+    const slot = keyspace?.slots.get(key);
     return slot === undefined ? undefined : [this.#slots.page(slot).cells, this.#slots.at(slot)];
   }
 
@@ -298,7 +296,7 @@ class TableStore implements MemoryStore {
     nowMs: number,
     commit: boolean,
   ): Decision {
-    if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
+    if (keyspace.blocks !== undefined && (this.#withdrawn || keyspace.blocks.blocked.size > 0)) {
       const blocked = this.#blockOf(keyspace.blocks, key, nowMs);
       if (blocked !== undefined) return blockedDecision(this.#peek(keyspace, limit, found, cost, nowMs), blocked, nowMs);
     }
@@ -362,21 +360,25 @@ class TableStore implements MemoryStore {
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
-  /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
+  /** If a request may add keys, withdraws those of its keys that exist, and their blocks, so that adding one evicts none of the others. */
   #withdraw(checks: readonly Check[]): void {
-    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.get(key));
-    if (!slots.includes(undefined)) return;
-    for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
+    if (checks.every(({ limit, key }) => this.#keyspace(limit).slots.get(key) !== undefined)) return;
+    for (const slot of this.#slotsOf(checks)) this.#table.withdraw(slot);
     this.#withdrawn = true;
   }
 
   #placeAgain(checks: readonly Check[], nowMs: number): void {
     this.#withdrawn = false;
-    for (const { limit, key } of checks) {
-      const slot = this.#keyspace(limit).slots.get(key);
-      if (slot !== undefined) this.#table.reposition(slot, nowMs, true);
-    }
+    for (const slot of this.#slotsOf(checks)) this.#table.reposition(slot, nowMs, true);
     this.#table.trim(nowMs);
+  }
+
+  /** The slots of a request's keys and of their blocks. */
+  #slotsOf(checks: readonly Check[]): number[] {
+    return checks.flatMap(({ limit, key }) => {
+      const keyspace = this.#keyspace(limit);
+      return [keyspace, keyspace.blocks].flatMap((one) => one?.slots.get(key) ?? []);
+    });
   }
 
   /** Call it once a step is whole, because a listener may throw, or call the store. */

@@ -141,6 +141,21 @@ describe("a full memory store", () => {
     expect(gone.every((key) => Number(key.slice(8)) < 90)).toBe(true);
   });
 
+  it("keeps the ban of a key that is decided on, also if another limit of the request needs its place", () => {
+    const { store, events } = storeOf(2);
+    const log = createLimit("log", slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
+    const other = createLimit("other", perMinute(10));
+    store.block("other", "banned", 1000, "ban");
+    store.block("other", "banned for longer", 2000, "ban");
+    const decisions = store.consumeAll([
+      { limit: log, key: "banned", cost: 2 },
+      { limit: other, key: "banned", cost: 1 },
+    ]);
+    expect(decisions[1]).toMatchObject({ allowed: false, blocked: { kind: "ban" } });
+    expect(store.peek(other, "banned").blocked?.kind).toBe("ban");
+    expect(evicted(events)).toEqual(["banned for longer"]);
+  });
+
   it("keeps keys that were blocked by hand under many names", () => {
     const { store, events } = storeOf(40);
     const limiters = Array.from({ length: 20 }, (_, i) => createLimiter({ name: `rule ${i}`, policy: perMinute(10), store }));
