@@ -60,25 +60,32 @@ export class Trust {
  * `for=_hidden`, a syntax error) stays in the list as a text that is no address, so that no address further left is believed.
  */
 function forwardedList(value: string): string {
-  return elements(value).map(forAddress).join(",");
+  return parts(value, ",").map(forAddress).join(",");
 }
 
-/** Splits at commas outside of quotes. After a quote that never closes, all is one element. */
-function elements(value: string): string[] {
+/** Splits at a separator outside of quotes. After a quote that never closes, all is one part. */
+function parts(value: string, separator: "," | ";"): string[] {
   // No header contains a NUL.
-  return value.replace(/"(?:\\.|[^"\\])*"?|,/gs, (token) => (token === "," ? "\0" : token)).split("\0");
+  return value.replace(/"(?:\\.|[^"\\])*"?|[,;]/gs, (token) => (token === separator ? "\0" : token)).split("\0");
 }
 
 const invalid = "unknown";
 
+/**
+ * One pair with an error makes the whole element invalid: a quote that a client has opened turns inside out what a proxy appends, so that
+ * the host which the client asked for would stand outside of its quotes.
+ */
 function forAddress(element: string): string {
   let address: string | undefined;
-  for (const pair of element.split(";")) {
-    const [, name = "", plain, quoted] = /^\s*([\w-]+)=(?:([^\s";,=]*)|"([^"\\,;]*)")\s*$/.exec(pair) ?? [];
+  for (const text of parts(element, ";")) {
+    const pair = text.trim();
+    if (pair === "") continue;
+    const [, name, plain, quoted = ""] = /^([^\s"\\;,=]+)=(?:([^\s"\\;,]+)|"((?:\\.|[^"\\])*)")$/s.exec(pair) ?? [];
+    if (name === undefined) return invalid;
     if (name.toLowerCase() !== "for") continue;
     // Twice in one element is an error.
-    if (address !== undefined) return invalid;
-    address = plain ?? quoted ?? invalid;
+    if (address !== undefined || quoted.includes(",")) return invalid;
+    address = plain ?? quoted;
   }
-  return address === undefined || address === "" ? invalid : address;
+  return address || invalid;
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { peerCheck } from "../../src/envoy/server.js";
 import { type Peer, Trust } from "../../src/service/trust.js";
 
@@ -54,6 +55,21 @@ describe("the client of Forwarded", () => {
   it("takes no forged address from a quote that somebody opened before", () => {
     expect(clientOf("Forwarded", 'for=";for=1.1.1.1, for=203.0.113.7')).toBe("10.0.0.1");
   });
+});
+
+test("whatever a client sends as Forwarded and Host, it counts as itself, or as the proxy that has appended an element", () => {
+  const piece = fc.constantFrom('"', "\\", ",", ";", "=", "for=6.6.6.6", 'for="6.6.6.6"', "x=", "x=y", "h", " ", "for=");
+  const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(""));
+  const quoted = (host: string) => `host="${host.replace(/["\\]/g, "\\$&")}"`;
+  const order = fc.shuffledSubarray(["for=203.0.113.7", "proto=https", "host"], { minLength: 3 });
+  fc.assert(
+    fc.property(text, text, order, (sent, host, pairs) => {
+      const element = pairs.map((pair) => (pair === "host" ? quoted(host) : pair)).join(";");
+      expect(["203.0.113.7", "10.0.0.1"]).toContain(clientOf("forwarded", `${sent}, ${element}`));
+      expect(clientOf("forwarded", element)).toBe("203.0.113.7");
+    }),
+    { ...runs(2000), examples: [['for="', "h;for=6.6.6.6;x", ["for=203.0.113.7", "host", "proto=https"]]] },
+  );
 });
 
 test("a header with one address counts if it holds exactly one", () => {
