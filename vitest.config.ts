@@ -69,6 +69,10 @@ const retry = process.env["CI"] === undefined ? 0 : 1;
 /** Each test runs across midnight. */
 const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 
+/** Of each property: see `test/runs.ts`. */
+const runSeconds = Number(process.env["RUN_SECONDS"] ?? 0);
+if (runSeconds > 0) setupFiles.push(join(import.meta.dirname, "test/run-seconds.ts"));
+
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
@@ -81,7 +85,7 @@ export default defineConfig({
     // More than there are cores: many tests wait for servers.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // A machine that is busy with other things must not fail a test.
-    testTimeout: 30_000,
+    testTimeout: 30_000 * (1 + runSeconds),
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     // Routers read targets with a malformed port by `url.parse`, which warns. The adapter suite sends them.
