@@ -108,6 +108,13 @@ export class Live implements LiveRules, OriginListener {
   /** Notes a good check, unless the newest text is refused. */
   unchanged(): void {
     if (this.#refused === undefined) this.loadedAtMs = Date.now();
+    else if (this.#mayPass) this.#watcher.forgetRevision();
+  }
+
+  /** Whether the last text was refused only for names that others hold, and may have given up since. */
+  get #mayPass(): boolean {
+    const errors = [...(this.#refused?.by.values() ?? [])];
+    return errors.length > 0 && errors.every((error) => error instanceof FloodgateError && error.code === "FLOODGATE_NAME_TAKEN");
   }
 
   /** Activates a new version for all users at once, or for none. */
@@ -121,7 +128,7 @@ export class Live implements LiveRules, OriginListener {
       if (this.#reported !== undefined) this.#reportReloaded();
       return;
     }
-    if (text === this.#refused?.text) return this.refuse(this.#refused.error);
+    if (text === this.#refused?.text && !this.#mayPass) return this.refuse(this.#refused.error);
     const refusers = new Map<RuleUser, unknown>();
     let rules: RuleSet;
     try {
@@ -176,6 +183,7 @@ export class Live implements LiveRules, OriginListener {
     const errors = [...refusers.values()];
     const mistakes = mistakesIn(errors);
     const refused = { text, error: errors[0], by: refusers };
+    const isKnown = text === this.#refused?.text;
     this.#refused = refused;
     const paths = mistakes.map(({ path }) => path);
     // The text is valid. But a second thread may lack the memory that the first one had.
@@ -184,7 +192,8 @@ export class Live implements LiveRules, OriginListener {
     // If all refusing users have left meanwhile, the next poll tries again.
     if (this.#watcher.isClosed || this.#refused !== refused) return;
     refused.error = mistakesError(this.name, mistakes, positions, errors[0]);
-    this.#reportRefused(refused.error);
+    if (isKnown) this.refuse(refused.error);
+    else this.#reportRefused(refused.error);
   }
 
   #reportRefused(error: unknown): void {

@@ -1,6 +1,6 @@
 import { FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
 import type { RulesEvent, RuleUser } from "@floodgate/core/rules";
-import { rateLimit } from "@floodgate/express";
+import { memoryStore, rateLimit } from "@floodgate/express";
 import { describe, expect, it, vi } from "vitest";
 import { liveRules, RulesError, type RulesText } from "../src/index.js";
 import { limited, User } from "./harness.js";
@@ -234,6 +234,30 @@ describe("an invalid version", () => {
     expect(stays.reports.slice(1)).toEqual(["reloaded"]);
     expect(rules.current.rules[0]?.limit).toBe(2);
   });
+
+  it.each([true, false])(
+    "for a name of another source is told once, and tried again until that gives it up; with revisions: %s",
+    async (has) => {
+      const named = (...names: string[]) => `rules: [${names.map((name) => `{ name: ${name}, limit: 1, window: 1m }`)}]`;
+      const follow = async (...names: string[]) => {
+        const origin = new Origin(named(...names));
+        const events: RulesEvent[] = [];
+        const revision = async () => (has ? origin.text : undefined);
+        const rules = await liveRules(Object.assign(origin, { revision }), { pollMs, onEvent: (event) => events.push(event) });
+        return { origin, events, rules };
+      };
+      const store = memoryStore();
+      const [from, to] = [await follow("moves", "stays"), await follow("waits")];
+      for (const { rules } of [from, to]) rateLimit({ rules, store });
+      await to.origin.becomes(named("waits", "moves"));
+      await vi.advanceTimersByTimeAsync(9 * pollMs);
+      expect(to.events).toMatchObject([{ type: "rules-refused", error: { code: "FLOODGATE_INVALID_RULES" } }]);
+      await from.origin.becomes(named("stays"));
+      await vi.advanceTimersByTimeAsync(2 * pollMs);
+      expect(to.events.slice(1)).toMatchObject([{ type: "rules-reloaded" }]);
+      expect(to.rules.current.rules).toHaveLength(2);
+    },
+  );
 
   it("is not tried again if its text is invalid", async () => {
     const { origin, rules, events } = await start();
