@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import {
   concurrency,
   createLimiter,
@@ -63,6 +64,23 @@ test.each([
   ["1s ", "1s"],
 ])("%o is refused, and the error says how to write it", (value, example) => {
   expect(() => parseDuration(value, "window")).toThrow(`but was ${JSON.stringify(value)}. Write window: "${example}".`);
+});
+
+test("a number of units with decimals is refused, and the error writes the same duration", () => {
+  const units = { s: 1000, min: 60_000, hours: 3_600_000, d: 86_400_000 };
+  const thousandths = fc.integer({ min: 1, max: 99_999 }).filter((count) => count % 1000 !== 0);
+  fc.assert(
+    fc.property(thousandths, fc.constantFrom(...(Object.keys(units) as (keyof typeof units)[])), (count, unit) => {
+      let message = "";
+      try {
+        parseDuration(`${count / 1000} ${unit}`);
+      } catch (error) {
+        message = (error as Error).message;
+      }
+      expect(parseDuration(/Write duration: "(.*)"\.$/.exec(message)?.[1] ?? "")).toBe((count * units[unit]) / 1000);
+    }),
+    { ...runs(1000), examples: [[1100, "hours"]] },
+  );
 });
 
 test.each<[call: string, option: string, make: (value: never) => unknown]>([
