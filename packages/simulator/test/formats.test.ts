@@ -196,6 +196,14 @@ it.each([
   expect(detectFormat([line, line])).toBeUndefined();
 });
 
+it.each([1e-3, 1, 1e3, 1e6])("each millisecond is read exactly from a time since the epoch, of %d units each", (units) => {
+  const format = formatOf("json");
+  for (let ms = timeMs; ms < timeMs + 1000; ms++) {
+    const ts = units < 1 ? ms / 1000 : ms * units;
+    expect(format.parse(JSON.stringify({ ts, method: "GET", path: "/" }))).toMatchObject({ timeMs: ms });
+  }
+});
+
 describe("a format written as in nginx's log_format", () => {
   it("is read with its own variables", async () => {
     const pattern = '$remote_addr|$msec|$request_method|$request_uri|"$http_x_user"|$http_x_plan';

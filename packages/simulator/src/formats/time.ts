@@ -30,7 +30,8 @@ export function parseEpoch(value: number): number | undefined {
   // 1e8 seconds are in 1973, 1e11 in the year 5138.
   for (const unit of [1000, 1, 1e-3, 1e-6]) {
     const ms = value * unit;
-    if (ms >= 1e11 && ms < 1e14) return Math.floor(ms);
+    // A number holds only every 256th nanosecond of today, so a whole millisecond may come out as a little less.
+    if (ms >= 1e11 && ms < 1e14) return Math.floor(ms + 0.0005);
   }
   return undefined;
 }
