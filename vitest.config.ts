@@ -69,7 +69,7 @@ const retry = process.env["CI"] === undefined ? 0 : 1;
 /** Each test runs across midnight. */
 const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 
-/** Of each property: see `test/runs.ts`. */
+/** Of each property: see `test/run-seconds.ts`. */
 const runSeconds = Number(process.env["RUN_SECONDS"] ?? 0);
 if (runSeconds > 0) setupFiles.push(join(import.meta.dirname, "test/run-seconds.ts"));
 
