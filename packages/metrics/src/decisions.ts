@@ -225,7 +225,7 @@ function lineOf(
 ): DecisionLine {
   const { result, rejected, name: rule, decision, replaces } = event;
   const context = requestOfEvent();
-  const trace = traceId === undefined ? context?.header("traceparent")?.split("-")[1] : traceId();
+  const trace = traceId === undefined ? traceIdIn(context?.header("traceparent")) : traceId();
   const route = context?.route;
   return {
     time: new Date().toISOString(),
@@ -239,6 +239,11 @@ function lineOf(
     ...(replaces !== undefined && { replaces: replaces.result }),
     rules: (decision?.decisions ?? []).map((made) => ruleLineOf(made as Decision, decided, showKeys)),
   };
+}
+
+/** The id in a header `traceparent`. Clients write it, so any other text stays out of the log. */
+function traceIdIn(header = ""): string | undefined {
+  return /^[\da-f]{2}-(?!0{32})([\da-f]{32})-/.exec(header)?.[1];
 }
 
 function ruleLineOf(decision: Decision, decided: readonly DecisionEvent[], showKeys: boolean): RuleLine {

@@ -106,6 +106,17 @@ const frameworks: Record<string, () => Promise<(headers?: Record<string, string>
 };
 
 describe("the decision log", () => {
+  it.each([
+    ...["", "00", "00-", "00-user@example.com-00f067aa0ba902b7-01", "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"],
+    ...[`00-${"a".repeat(31)}-00f067aa0ba902b7-01`, `00-${"a".repeat(8000)}`, `00-${"0".repeat(32)}-00f067aa0ba902b7-01`],
+  ])("has no trace of a request whose traceparent is %j", async (traceparent) => {
+    const lines = logged({ passed: 1 });
+    const send = await serve(expressApp());
+    await send({ traceparent });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toHaveProperty("traceId");
+  });
+
   it("says of a rejected request which rule decided, what each rule says, and when to come back", async () => {
     const lines = logged({ passed: 0 });
     const send = await serve(expressApp());
