@@ -60,6 +60,25 @@ describe("a grant in the text of rules", () => {
     expect(grantsOf(withGrant(written, { ...ann, key: "42" }, nowMs))).toEqual([{ key: "42", ...pro }]);
   });
 
+  const [two, one] = ["2", "1"].map((key) => ({ key, ...pro })) as [object, object];
+  const plain = "limit: 1, window: 1h, key: user, plans: { pro: { limit: 5 } }";
+  const own = `grants: [{ key: "1", plan: pro, until: 2027-01-31 }]`;
+  it.each([
+    `rules:\n  - { name: a, ${plain}, ${own.replace("[", "&g [")} }\n  - { name: b, ${plain}, grants: *g }\n`,
+    `rules:\n  - { name: a, ${plain}, grants: [&g { key: "1", plan: pro, until: 2027-01-31 }] }\n  - { name: b, ${plain}, grants: [*g] }\n`,
+    `rules:\n  - &a { name: a, ${plain}, ${own} }\n  - { <<: *a, name: b }\n`,
+    `rules:\n  - &a { name: a, ${plain}, ${own} }\n  - { <<: *a, name: b, grants: [${own.slice("grants: [".length)} }\n`,
+    `{ "rules": [{ "name": a, ${plain}, ${own.replace("[", "&g [")} }, { "name": b, ${plain}, "grants": *g }] }`,
+  ])("of one rule leaves the rules alone that share its grants by an anchor: %j", (shared) => {
+    for (const at of [0, 1]) {
+      const rule = ["a", "b"][at] as string;
+      const more = parseRules(withGrant(shared, { rule, key: "2", grant: pro }, nowMs)).rules;
+      expect([more[at]?.grants, more[1 - at]?.grants]).toEqual([[one, two], [one]]);
+      const less = parseRules(withGrant(shared, { rule, key: "1", grant: undefined }, nowMs)).rules;
+      expect([less[at]?.grants, less[1 - at]?.grants]).toEqual([[], [one]]);
+    }
+  });
+
   it("needs a rule that exists, and a key that is known", () => {
     expect(() => withGrant(text, { ...ann, rule: "none" }, nowMs)).toThrow('There is no rule "none"');
     expect(() => withGrant(text, { ...ann, key: `\\#${"0".repeat(64)}` }, nowMs)).toThrow("only the hash");
