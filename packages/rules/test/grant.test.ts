@@ -1,7 +1,14 @@
+import { checkRules } from "@floodgate/core/rules";
+import { encodeKey } from "@floodgate/core/store";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { runs } from "../../../test/runs.js";
 import { grantPlan, parseRules, pullRules, pushRules, RulesError, redisRules, withGrant } from "../src/index.js";
+import { readYaml } from "../src/yaml.js";
+import { ruleSets } from "./arbitraries.js";
 import { User } from "./harness.js";
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -77,6 +84,28 @@ describe("a grant in the text of rules", () => {
       const less = parseRules(withGrant(shared, { rule, key: "1", grant: undefined }, nowMs)).rules;
       expect([less[at]?.grants, less[1 - at]?.grants]).toEqual([[], [one]]);
     }
+  });
+
+  it("changes nothing but the grants of its rule, in any rules and in any style", () => {
+    const style = fc.record({
+      indent: fc.integer({ min: 1, max: 4 }),
+      collectionStyle: fc.constantFrom("any" as const, "block", "flow"),
+      defaultStringType: fc.constantFrom("PLAIN" as const, "QUOTE_DOUBLE", "QUOTE_SINGLE", "BLOCK_LITERAL", "BLOCK_FOLDED"),
+      lineWidth: fc.constantFrom(0, 20, 80),
+    });
+    fc.assert(
+      fc.property(ruleSets, style, fc.nat(), fc.string({ unit: "grapheme" }), (set, style, which, key) => {
+        fc.pre(set.rules.length > 0 && checkRules(set).length === 0);
+        const text = stringify(set, style);
+        // Not every style can write a text of spaces.
+        fc.pre(JSON.stringify(readYaml(text).value) === JSON.stringify(set));
+        const at = which % set.rules.length;
+        const changed = withGrant(text, { rule: set.rules[at]?.name as string, key: encodeKey(key), grant: pro }, nowMs);
+        const rules = set.rules.map((rule, i) => (i === at ? { ...rule, grants: [{ key, ...pro }] } : rule));
+        expect(readYaml(changed).value).toEqual({ ...set, rules });
+      }),
+      runs(200),
+    );
   });
 
   it("needs a rule that exists, and a key that is known", () => {
