@@ -50,6 +50,7 @@ export async function tryTargets(count: number, seed: number): Promise<Record<st
     for (let tried = 0, turn = 0; tried < count; turn++) {
       const framework = frameworks[turn % frameworks.length] as Framework;
       const plan = randomPlan(random, framework.abilities);
+      if (framework.otherwise?.test(JSON.stringify(plan))) continue;
       const trial = new Trial(framework, plan, root);
       if (trial.listener === undefined) continue;
       await trial.visit(trial.listener);
@@ -146,9 +147,15 @@ class Trial {
 /** Whether a rule matches a plain path, by an independent model. */
 function fits({ path, method }: Handler, sent: Sent): boolean {
   const segments = path.split("/").filter((segment) => segment !== "");
-  const pattern = segments.map((segment) => (segment === "*" ? "(/.*)?" : `/${segment.startsWith(":") ? "[^/]+" : segment}`));
+  const pattern = segments.map((segment) => (segment === "*" ? "(/.*)?" : `/${segment.startsWith(":") ? "[^/]+" : literal(segment)}`));
   const isMethod = method === "ALL" || method === sent.method.toUpperCase() || (method === "GET" && sent.method.toUpperCase() === "HEAD");
   return isMethod && new RegExp(`^${pattern.join("")}$`, "i").test(sent.target);
+}
+
+/** The pattern of a segment that is text. Only letters and digits match, because plain paths have no others. */
+function literal(segment: string): string {
+  const text = segment.replaceAll(/%[4-7][\da-f]/gi, decodeURIComponent);
+  return /^[a-z\d]+$/i.test(text) ? text : "(?!)";
 }
 
 /** Sends a request to an app without a connection, and waits for the response. */

@@ -20,6 +20,8 @@ export interface Framework {
   readonly http2: boolean;
   /** Whether a request may also count under rules of other paths, because the framework does not tell what its mounts remove. */
   readonly overcounts?: boolean;
+  /** Characters that make another route of a pattern than of a rule's path. */
+  readonly otherwise?: RegExp;
   /** Undefined if the framework cannot build such an app. */
   build(plan: Level, parts: Parts): RequestListener | undefined;
 }

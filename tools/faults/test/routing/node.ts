@@ -51,6 +51,8 @@ function framework(name: string, mounts: readonly string[], kind: Kind): Framewo
     abilities: { mounts, files: false, rewrites: true },
     http2: true,
     overcounts: name !== "router",
+    // The routes of restana are regular expressions.
+    ...(name === "restana" && { otherwise: /[.$]/ }),
     build(plan, parts) {
       const app = kind.make();
       fill(kind, app, plan, 0, parts, rateLimit(parts.limit as never));
@@ -67,6 +69,7 @@ const alone: Framework = {
   abilities: { mounts: ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], files: false, rewrites: false },
   http2: true,
   overcounts: true,
+  otherwise: /%/,
   build(plan, parts) {
     const router = findMyWay({ defaultRoute: (_request, response) => response.end() });
     const limit = rateLimit(parts.limit as never);

@@ -40,6 +40,12 @@ export interface Abilities {
 
 const routes = ["/", "/login", "/:id", "/:id/reset", "/items/:id", "/a/:b/:c", "/files/*", "/api/login", "/reset", "/login/", "/Login"];
 
+/** Routes with unusual characters, and how they may be encoded. */
+const unusualRoutes = [
+  ...["/caf\u00e9", "/caf%C3%A9", "/\u0130", "/stra\u00dfe", "/%41", "/%2e", "/%zz", "/...", "/a.", "/a%2e", "/a.b", "/.well-known/x"],
+  ...["/a b", "/a%20b", "/a%25b", "/a%2fb", "/A%2Fb", "/a;b", "/a%3bb", "/x/%3Aid", "/a~b", "/a,b", "/a=b", "/a@b", "/a'b", "/$a", "/a&b"],
+];
+
 const rewrites: readonly Rewrite[] = [
   { strip: "/en" },
   { strip: "/v1" },
@@ -62,7 +68,7 @@ export function randomPlan(random: Random, abilities: Abilities): Level {
       limited: at === limitedAt,
       files: abilities.files && random.oneIn(3) ? random.from(["", "/static", "/:dir"]) : undefined,
       routes: Array.from({ length: 1 + random.below(3) }, () => ({
-        pattern: random.from(routes),
+        pattern: random.from(random.oneIn(2) ? routes : unusualRoutes),
         method: random.from(["GET", "POST", "ALL"] as const),
       })),
       below: at < depth ? [level(at + 1)] : [],
