@@ -52,13 +52,13 @@ export function calendarWindow(options: CalendarWindowOptions): CalendarWindowPo
     `${where}({ limit: 100_000, per: "month", timeZone: "Europe/Berlin" })`,
   );
   const { timeZone = "UTC" } = options;
-  const id = [options.limit, options.per, timeZone, options.startsOn].map((value) => `${typeof value} ${String(value)}`).join();
-  const known = made.get(id);
-  if (known !== undefined) return known;
   const limit = quotaNumber(where, "limit", options.limit);
   const per = oneOf(where, "per", options.per, calendarUnits);
-  checkZone(where, timeZone);
   const startsOn = firstDay(where, per, options.startsOn);
+  const id = [limit, per, startsOn, typeof timeZone === "string" && timeZone].join();
+  const known = made.get(id);
+  if (known !== undefined) return known;
+  checkZone(where, timeZone);
   // Upper case, because names of zones differ in more than case, and a store may shorten words.
   const kind = ["calendar-window", per, ...(startsOn === undefined ? [] : [firstOf(startsOn)]), timeZone.toUpperCase()];
   const policy: CalendarWindowPolicy = Object.freeze({

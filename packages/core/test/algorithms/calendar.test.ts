@@ -158,6 +158,8 @@ describe("calendarWindow", () => {
     [{ per: "week", startsOn: 1 }, '`startsOn` must be one of "monday", "tuesday"'],
     [{ per: "day", startsOn: 1 }, '`startsOn` is for weeks and months, but `per` is "day"'],
     [{ limit: -1 }, "`limit` must be a whole number"],
+    [{ limit: Object.create(null) }, "`limit` must be a whole number"],
+    [{ timeZone: Object.create(null) }, "must be the name of an IANA time zone, but was"],
   ])("refuses %j when it is made", (options, message) => {
     expect(() => calendarWindow({ ...month, ...options } as never)).toThrow(message);
   });
