@@ -83,9 +83,9 @@ export function formatDuration(ms: number): string {
 export function durationCode(value: unknown, unitMs: number, usual: string): string {
   const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{0,12}(?:\.\d{1,3})?)\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
   const read = unitsMs.find(([, , pattern]) => pattern.test(unit.toLowerCase()));
-  const given = typeof value === "number" ? value * unitMs : Number(count || (unit && 1)) * (read?.[1] ?? Number.NaN);
-  // 1.1 hours are 3960000.0000000005 ms.
-  const ms = Number(given.toFixed(3));
+  const given = typeof value === "number" ? value * unitMs : Number(count || (unit && 1)) * (read?.[1] as number);
+  // 1.1 hours are 3960000.0000000005 ms. NaN if the unit is unknown.
+  const ms = +given.toFixed(3);
   if (!Number.isSafeInteger(ms) || ms < 1) return usual;
   const [name, length] = unitsMs.find(([, length]) => ms % length === 0) as (typeof unitsMs)[number];
   return `"${ms / length}${name}"`;
