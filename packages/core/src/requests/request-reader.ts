@@ -161,8 +161,7 @@ export function mountedPaths(sentTarget: string, path: string, inner: string | u
   const sent = sentPath(sentTarget);
   if (inner === undefined) return [sent, path === "/" ? path : { path, unknown: "before" }];
   const possible: PossiblePath[] = [sent, path, inner];
-  if (path !== sent && inner !== sent && inner !== `${sent}/`)
-    possible.push({ path: sent.endsWith(inner) ? inner : path, unknown: "before" });
+  if (path !== sent && inner !== sent && inner !== `${sent}/`) possible.push({ path, unknown: "before" });
   return possible;
 }
 

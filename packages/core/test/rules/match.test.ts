@@ -2,13 +2,14 @@ import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { runs } from "../../../../test/runs.js";
-import { isAmbiguous, readingsOf } from "../../src/requests/path.js";
+import { isAmbiguous, type RequestPath, readingsOf } from "../../src/requests/path.js";
+import { mountedPaths } from "../../src/requests/request-reader.js";
 import { compileMatch, type Match } from "../../src/rules/match.js";
 import { MatchIndex, type RequestParts } from "../../src/rules/match-index.js";
 
 interface Request {
   readonly method: string;
-  readonly path: string;
+  readonly path: RequestPath;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -120,7 +121,7 @@ function saysYes({ method, path, header }: Match, request: Request): boolean {
     return false;
   if (Object.entries(header ?? {}).some(([name, value]) => request.headers?.[name] !== value)) return false;
   if (path === undefined) return true;
-  const asked = `${request.path.toLowerCase().replace(/\/+$/, "")}/`;
+  const asked = `${(request.path as string).toLowerCase().replace(/\/+$/, "")}/`;
   return list(path).some((pattern) => {
     const segments = pattern.split("/").filter((segment) => segment !== "");
     const source = segments.map((segment) => (segment === "*" ? "(?:/[^/]+)*" : segment.startsWith(":") ? "/[^/]+" : `/${segment}`));
@@ -327,6 +328,12 @@ test.each([
 ] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
   const index = new MatchIndex([{ match: compileMatch("rule", { path }) }]);
   expect(index.find({ method: "GET", path: readingsOf(possible), header: () => undefined }).length === 1).toBe(expected);
+});
+
+test("the first request of a Koa app matches behind a mount that it passed, and of which the app then removed the path", () => {
+  // Mounted at /en. The target went through a mount at /v1, and lost /en and /v1 to the app.
+  const possible = mountedPaths("/en/en/v1/v1/items/login", "/v1/items/login", "/v1/v1/items/login");
+  expect(placesOf([{ path: "/en/v1/items/login" }], { method: "POST", path: possible })).toEqual([0]);
 });
 
 test("a method matches in any case", () => {
