@@ -14,27 +14,22 @@ interface Rate {
   readonly isNginx?: boolean;
 }
 
-const sentences: Given = {
-  zone: "Leave it out: the `name` of a rule names its counts",
-  sticktable: "Leave it out: the `name` of a rule names its counts",
-  nodelay: "Leave it out: only the algorithm leaky-bucket delays requests",
-  denystatus: "Leave it out: a rejection is a 429",
-  tracksc0: "Write key: ip",
-  limitby: "Write key: ip",
-  sourcecriterion: "Write key: ip",
-  characteristics: "Write key: ip",
-  // Core advises a function, which a file cannot have.
-  id: "Write key: ip",
-  keygenerator: "Write key: ip",
-};
+/** Words, and what to write in their place. */
+const sentences: readonly (readonly [words: string, advice: string])[] = [
+  ["zone sticktable", "Leave it out: the `name` of a rule names its counts"],
+  ["nodelay", "Leave it out: only the algorithm leaky-bucket delays requests"],
+  ["denystatus", "Leave it out: a rejection is a 429"],
+  // For the last two, core advises a function, which a file cannot have.
+  ["tracksc0 limitby sourcecriterion characteristics id keygenerator", "Write key: ip"],
+];
 
 /** Words that stand for one of our options, with a number or a time. */
 const aliases: readonly (readonly [words: string, options: string])[] = [
   ["rate events requests count average requestsperunit requestsperperiod schttpreqrate(0)", "limit capacity"],
   ["maxtokens", "capacity limit"],
   ["tokensperfill", "refill leak limit"],
+  ["period timewindow windowsize fillinterval unit", "window every within"],
 ];
-const times = "period timewindow windowsize fillinterval unit";
 
 const timeOptions = ["window", "every", "within"];
 
@@ -57,7 +52,7 @@ const units: readonly (readonly [unit: string, pattern: RegExp])[] = [
 export function gatewayAdvice(word: string, given: unknown, known: readonly string[]): string | undefined {
   const own = plainMap(given as Given);
   const here = plain(word);
-  const advice = rateAdvice(here, own, known) ?? (Object.hasOwn(sentences, here) ? sentences[here] : aliasAdvice(here, own[here], known));
+  const advice = rateAdvice(here, own, known) ?? textOf(here, sentences) ?? aliasAdvice(here, own[here], known);
   return advice === undefined ? undefined : `${advice}.`;
 }
 
@@ -74,18 +69,21 @@ function plain(word: string): string {
   return word.toLowerCase().replace(/[_-]/g, "");
 }
 
+/** The text beside a word in a list. */
+function textOf(word: string, list: readonly (readonly [words: string, text: string])[]): string | undefined {
+  return list.find(([words]) => words.split(" ").includes(word))?.[1];
+}
+
 function rateAdvice(word: string, own: Given, known: readonly string[]): string | undefined {
   const rate = rateOf(word, own);
   if (rate === undefined || ![...rate.words, "burst"].includes(word)) return undefined;
   const isCalendar = rate.per === "month" || rate.per === "year";
   if (known.includes("policy")) {
     if (isCalendar) return `Write policy: { algorithm: calendar-window, limit: ${rate.units}, per: ${rate.per} }`;
-    const burst = rate.burst ?? numberOf(own["burst"]);
-    if (burst !== undefined && burst > 0) {
-      const isHeld = rate.isNginx === true && !("nodelay" in own);
-      const [algorithm, pace] = isHeld ? ["leaky-bucket", "leak"] : ["token-bucket", "refill"];
-      const capacity = rate.isNginx === true ? burst + 1 : burst;
-      return `Write policy: { algorithm: ${algorithm}, capacity: ${capacity}, ${pace}: ${rate.units}, every: "${rate.per}" }`;
+    const { isNginx = false, burst = numberOf(own["burst"]) } = rate;
+    if (burst) {
+      const [algorithm, pace] = isNginx && !("nodelay" in own) ? ["leaky", "leak"] : ["token", "refill"];
+      return `Write policy: { algorithm: ${algorithm}-bucket, capacity: ${burst + Number(isNginx)}, ${pace}: ${rate.units}, every: "${rate.per}" }`;
     }
   }
   if (word === "burst" || isCalendar) return undefined;
@@ -95,17 +93,23 @@ function rateAdvice(word: string, own: Given, known: readonly string[]): string 
 }
 
 function aliasAdvice(word: string, value: unknown, known: readonly string[]): string | undefined {
-  const number = numberOf(value);
-  const [, options = ""] = aliases.find(([words]) => words.split(" ").includes(word)) ?? [];
-  const option = options.split(" ").find((name) => known.includes(name));
-  if (option !== undefined) return `Write ${option}: ${number ?? 100}`;
-  const time = times.split(" ").includes(word) ? timeOf(value) : undefined;
-  const ours = timeOptions.find((name) => known.includes(name));
-  return time === undefined || ours === undefined ? undefined : `Write ${ours}: "${time}"`;
+  const option = textOf(word, aliases)
+    ?.split(" ")
+    .find((name) => known.includes(name));
+  if (option === undefined) return undefined;
+  const ours = timeOptions.includes(option) ? timeOf(value) : (numberOf(value) ?? 100);
+  return ours === undefined ? undefined : `Write ${option}: ${JSON.stringify(ours)}`;
 }
 
 const rateWords =
   "rate ratelimit tokenbucket rps rpm second minute hour day month year average requestsperunit requestsperperiod tokensperfill";
+
+/** Words for a number, and the one beside it for the time. */
+const timeWords = [
+  ["average requestsperperiod", "period"],
+  ["requestsperunit", "unit"],
+  ["tokensperfill", "fillinterval"],
+] as const;
 
 /** The rate that a map of a gateway says. A word that says one alone comes first: Kong's `second` beside `minute`. */
 function rateOf(word: string, own: Given): Rate | undefined {
@@ -130,11 +134,8 @@ function rateIn(word: string, own: Given): Rate | undefined {
   }
   const per = /^(?:httpreqrate\((\w+)\)|rp([sm])|(second|minute|hour|day|month|year))$/.exec(word)?.slice(1).find(Boolean);
   if (per !== undefined) return rateFrom(value, per, [word]);
-  if (word === "average") return rateFrom(value, own["period"] ?? "1s", [word, "period"]);
-  if (word === "requestsperunit") return rateFrom(value, own["unit"], [word, "unit"]);
-  if (word === "requestsperperiod") return rateFrom(value, own["period"], [word, "period"]);
-  if (word === "tokensperfill") return rateFrom(value, own["fillinterval"], [word, "fillinterval"]);
-  return undefined;
+  const time = textOf(word, timeWords);
+  return time === undefined ? undefined : rateFrom(value, own[time] ?? (word === "average" ? "1s" : undefined), [word, time]);
 }
 
 function rateFrom(count: unknown, time: unknown, words: readonly string[]): Rate | undefined {

@@ -68,6 +68,8 @@ export class Live implements LiveRules, OriginListener {
   #text: string;
   /** The last text if it was refused. `by` holds the users that refused it; it is empty if the text itself is invalid. */
   #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
+  /** Whether that was only for names that others held, and may have given up since. */
+  #mayPass = false;
   /** The message of the last reported refusal; undefined once the refusal is over. */
   #reported: string | undefined;
   refused: Refusal | undefined = undefined;
@@ -111,12 +113,6 @@ export class Live implements LiveRules, OriginListener {
     else if (this.#mayPass) this.#watcher.forgetRevision();
   }
 
-  /** Whether the last text was refused only for names that others hold, and may have given up since. */
-  get #mayPass(): boolean {
-    const errors = [...(this.#refused?.by.values() ?? [])];
-    return errors.length > 0 && errors.every((error) => error instanceof FloodgateError && error.code === "FLOODGATE_NAME_TAKEN");
-  }
-
   /** Activates a new version for all users at once, or for none. */
   async receive(read: RulesText): Promise<void> {
     const { text } = read;
@@ -129,6 +125,7 @@ export class Live implements LiveRules, OriginListener {
       return;
     }
     if (text === this.#refused?.text && !this.#mayPass) return this.refuse(this.#refused.error);
+    this.#mayPass = false;
     const refusers = new Map<RuleUser, unknown>();
     let rules: RuleSet;
     try {
@@ -185,6 +182,7 @@ export class Live implements LiveRules, OriginListener {
     const refused = { text, error: errors[0], by: refusers };
     const isKnown = text === this.#refused?.text;
     this.#refused = refused;
+    this.#mayPass = errors.every((error) => (error as FloodgateError | undefined)?.code === "FLOODGATE_NAME_TAKEN");
     const paths = mistakes.map(({ path }) => path);
     // The text is valid. But a second thread may lack the memory that the first one had.
     const atStart = { positions: paths.map(() => ({ line: 1, column: 1 })) };

@@ -97,8 +97,7 @@ export class KeyTable {
 
   delete(slot: number): void {
     this.withdraw(slot);
-    const key = this.slots.key(slot);
-    this.#keyspace(slot).slots.delete(key);
+    this.#keyspace(slot).slots.delete(this.slots.key(slot));
     this.slots.delete(slot);
   }
 

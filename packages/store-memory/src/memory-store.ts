@@ -197,7 +197,8 @@ class TableStore implements MemoryStore {
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
       if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(page, slot);
-      if (units !== 0 || isNew) this.#table.reposition(slot, nowMs);
+      // A clock that has stepped back does not see what was charged ahead of it.
+      if (units !== 0 || isNew) this.#table.reposition(slot, nowMs, units >= 0);
     }
     return units;
   }
@@ -214,8 +215,7 @@ class TableStore implements MemoryStore {
     const slot = this.#table.withRoom(limit, found);
     const page = this.#slots.page(slot);
     const at = this.#slots.at(slot);
-    const number = page.numbers[2 * (at - 1)] as number;
-    const decision = renewIn(limit, page.cells, at, nowMs, charge, number);
+    const decision = renewIn(limit, page.cells, at, nowMs, charge, page.numbers[2 * (at - 1)]);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
     this.#table.reposition(slot, nowMs, true);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
@@ -248,8 +248,7 @@ class TableStore implements MemoryStore {
   }
 
   unblock(name: string, key: string): void {
-    const blocks = this.#keyspaces.blocks.get(name);
-    if (blocks !== undefined) this.#forget(blocks, key);
+    this.#forget(this.#keyspaces.blocks.get(name), key);
   }
 
   keyState(limit: Limit, key: string): Inspection {
@@ -267,8 +266,8 @@ class TableStore implements MemoryStore {
     return slot === undefined ? undefined : [this.#slots.page(slot).cells, this.#slots.at(slot)];
   }
 
-  #forget(keyspace: Keyspace, key: string): void {
-    const slot = keyspace.slots.get(key);
+  #forget(keyspace: Keyspace | undefined, key: string): void {
+    const slot = keyspace?.slots.get(key);
     if (slot !== undefined) this.#table.delete(slot);
   }
 

@@ -187,7 +187,7 @@ export function decideRequest<Req, Res extends NodeAnswered>(
         if (later.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, later);
       })
       .then(undefined, next);
-  } else if (outcome.action === "pass" || canReject(response, wasBegun)) apply(request, response, next, outcome);
+  } else if (outcome.action === "pass" || !response.headersSent || canReject(response, wasBegun)) apply(request, response, next, outcome);
 }
 
 /**

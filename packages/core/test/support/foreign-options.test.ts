@@ -28,7 +28,7 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ windowMs: 60_000, max: () => 5 }, 'Write window: "1m". It has no option `max`. Write limit: 100.'],
     [{ message: "Slow down" }, 'Write body: "Slow down".'],
     [{ message: { error: "no" } }, 'Write body: "Too many requests".'],
-    [{ statusCode: 503 }, 'Write onLimited: (req, res) => res.status(429).send("Slow down"), in Koa and Hono (c) => { ... }.'],
+    [{ statusCode: 503 }, 'Write onLimited: (req, res) => res.status(429).send("Slow down"), in Koa and Hono (c) => ....'],
     [{ handler: () => {} }, "Write onLimited: "],
     [{ onLimitReached: () => {} }, "Write onEvent: "],
     [
