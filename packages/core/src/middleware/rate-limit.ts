@@ -125,10 +125,10 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
 
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
     context.decision = combined.decision;
-    // It was not charged, so it may be decided again.
-    if (!combined.allowed) context.rules = [];
     // A listener that was added while the store was asked gets the events of later requests.
     if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs, context);
+    // It was not charged, so it may be decided again. Listeners have seen its rules.
+    if (!combined.allowed) context.rules = [];
     return this.responder.outcomeOf(context, checks, combined, shown);
   }
 
