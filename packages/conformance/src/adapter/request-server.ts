@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
@@ -6,7 +7,9 @@ import { clientClosedRequest, whenEnded } from "@floodgate/core/adapter";
 
 /** A server that passes nothing of Node: a request's signal tells that its client has disconnected, and the address has Deno's form. */
 export function requestServer(fetch: (request: Request, env: object) => Response | Promise<Response>): Server {
-  return createServer(async (incoming, outgoing) => {
+  // As in Deno, a client that has reset its connection still has an address.
+  const addresses = new WeakMap<Socket, string | undefined>();
+  const server = createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
     whenEnded(outgoing, (status) => {
       if (status === clientClosedRequest) gone.abort();
@@ -16,11 +19,12 @@ export function requestServer(fetch: (request: Request, env: object) => Response
       outgoing.writeHead(400).end();
       return;
     }
-    const response = await fetch(request, { remoteAddr: { hostname: incoming.socket.remoteAddress } });
+    const response = await fetch(request, { remoteAddr: { hostname: addresses.get(incoming.socket) ?? incoming.socket.remoteAddress } });
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     // A disconnecting client ends the pipeline; that is no error.
     await pipeline(response.body === null ? [] : Readable.fromWeb(response.body as ReadableStream), outgoing).catch(() => undefined);
   });
+  return server.on("connection", (socket) => addresses.set(socket, socket.remoteAddress));
 }
 
 function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
