@@ -42,6 +42,8 @@ const digestIn = (text: string): string => /secret:[0-9a-f]{64}/.exec(text)?.[0]
 async function app(options: { keySecret?: string } = {}) {
   const redis = new Redis(url);
   const seen: string[] = [];
+  // A command that arrives with the answer to MONITOR confuses ioredis.
+  await redis.ping();
   const monitor = await redis.duplicate().monitor();
   monitor.on("monitor", (_time: string, args: unknown[]) => seen.push(inspect(args, { maxStringLength: null, maxArrayLength: null })));
   const rules = await fileRules(file);

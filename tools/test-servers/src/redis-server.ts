@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { rmSync, symlinkSync } from "node:fs";
+import { createConnection } from "node:net";
 import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
 import { Redis, ReplyError } from "ioredis";
 import { loopback } from "./port.js";
 import { PrivateServer, started } from "./private-server.js";
@@ -94,16 +97,14 @@ function connect(port: number): Redis {
 
 async function startMonitor(server: RedisServer): Promise<Monitor> {
   const lines: string[] = [];
-  const client = connect(server.port);
-  // ioredis loses count of replies if a command of another client arrives with the answer to MONITOR.
-  const monitor = await client
-    .monitor()
-    .catch(() => client.monitor())
-    .catch(() => client.monitor());
-  client.disconnect();
-  monitor.on("monitor", (time: string, words: readonly string[], source: string, database: string) => {
-    lines.push(`${time} [${database} ${source}] ${words.map((word) => `"${word.replaceAll('"', '\\"')}"`).join(" ")}`);
-  });
+  // Not by ioredis, which loses count of replies if commands of other clients arrive with the answer to MONITOR.
+  const socket = createConnection(server.port, loopback);
+  await once(socket, "connect");
+  const received = createInterface(socket);
+  // A server that is killed may reset the connection.
+  socket.on("error", () => undefined).write("MONITOR\r\n");
+  await once(received, "line");
+  received.on("line", (line) => lines.push(line.slice(1)));
   return {
     async lines() {
       // Lines arrive later than the replies, but in order: when our command's own line is here, so are all earlier ones.
@@ -114,7 +115,7 @@ async function startMonitor(server: RedisServer): Promise<Monitor> {
       lines.splice(lines.findIndex(isMark), 1);
       return [...lines];
     },
-    stop: () => monitor.disconnect(),
+    stop: () => void socket.destroy(),
   };
 }
 
