@@ -42,7 +42,7 @@ function rewriteWindow(window: Option): void {
 }
 
 /** For routes and handlers that take one of the two from their app. */
-export const bothNeeded = "A `limit` of its own needs its own `window`, and the other way round. Write both.";
+export const bothNeeded = "The other of `limit` and `window` is as in the app's limit, if that has it. Else write both.";
 
 /**
  * `limit`, a number or a function of the request. A function becomes a policy.

@@ -200,7 +200,7 @@ app.get("/", { config: { rateLimit: limits.strict } }, handler);
       expect(code).toContain(`rateLimit: ${ours} }`);
     }
     for (const plugin of ["app.register(plugin, { timeWindow });", "app.register(plugin, { ...options });", ""])
-      expect(todo(migrated(file(plugin, "{ max: 5 }")))).toContain("3 A `limit` of its own nee");
+      expect(todo(migrated(file(plugin, "{ max: 5 }")))).toContain("3 The other of `limit` and");
     expect(migrated(file("app.register(plugin, { global: false, max: 7 });", "{}")).code).toContain(
       'rateLimit({ global: false, limit: 7, window: "1m", headers: "legacy" })',
     );
