@@ -1,14 +1,7 @@
 import type { Node } from "@babel/types";
+import { type OtherAnswer, rewriteAnswer } from "./answer.js";
 import { rewriteHeaders } from "./headers.js";
-import {
-  type OtherAnswer,
-  rewriteAnswer,
-  rewriteKeyFunction,
-  rewriteLimit,
-  rewriteReads,
-  rewriteRefunds,
-  rewriteSkip,
-} from "./middleware.js";
+import { rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteRefunds, rewriteSkip } from "./middleware.js";
 import { constantOf, propertyName, walk } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call } from "./source.js";

@@ -1,4 +1,5 @@
-import { isIpOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteSkip } from "./middleware.js";
+import { messageCode } from "./answer.js";
+import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteSkip } from "./middleware.js";
 import { isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";

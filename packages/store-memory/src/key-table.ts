@@ -144,8 +144,8 @@ export class KeyTable {
   }
 
   /**
-   * Drops the first blocked key of a keyspace, or the first of those that are not. It is repositioned before, and may then not be the first.
-   * Answers false if there is none.
+   * Drops the first blocked key of a keyspace; without a keyspace, the first key that is not blocked. A key is repositioned before it is
+   * dropped: it may have recovered, and then another key is the first. Returns false if no such key is left.
    */
   #evictFirst(from: Keyspace | undefined, nowMs: number): boolean {
     for (let i = 0; i < maxTries; i++) {
