@@ -1,9 +1,24 @@
 import { inThisContext, Waiter } from "@floodgate/core/store";
+import type { Version } from "./driver.js";
 import type { Entry } from "./entry.js";
 import { queueTimeout, timeout } from "./faults.js";
 
 /** Reads and changes the entries of a step's keys, in their order. */
 export type Work<T> = (entries: readonly Entry[], nowMs: number) => T;
+
+/** A row as this process saw it last. */
+export interface Seen {
+  readonly version: Version | undefined;
+  readonly entry: Entry;
+  /** When the question was sent that this answers, by this process's monotonic clock. */
+  readonly sentMs: number;
+}
+
+/** A row that a step decides on: as it was seen, and as it is left. */
+export interface StepRow {
+  readonly seen: Seen;
+  readonly entry: Entry;
+}
 
 const nothing = (): void => undefined;
 
@@ -18,6 +33,8 @@ export interface StepOwner {
 /** One call of the store. */
 export class Step<T = unknown> extends Waiter<T> {
   readonly keys: readonly string[];
+  /** Those of its keys, once it is in a batch. */
+  rows: readonly StepRow[] = [];
   /** Whether a change with it has been sent and not answered. */
   inFlight = false;
   /** How often a change with it was not written. */
@@ -47,9 +64,9 @@ export class Step<T = unknown> extends Waiter<T> {
     });
   }
 
-  run(rows: ReadonlyMap<string, { readonly entry: Entry }>, nowMs: number): void {
+  run(nowMs: number): void {
     this.result = this.#work(
-      this.keys.map((key) => (rows.get(key) as { readonly entry: Entry }).entry),
+      this.rows.map(({ entry }) => entry),
       nowMs,
     );
   }

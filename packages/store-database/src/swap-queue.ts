@@ -1,38 +1,53 @@
 import { addWaiter, afterTurn, type Clock, msLeft, reasonOf, warnOnce, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import type { Change, DatabaseDriver, Loaded, Row, Version } from "./driver.js";
+import type { Change, DatabaseDriver, Loaded } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
 import { Entry } from "./entry.js";
 import { fault } from "./faults.js";
-import { Step, type StepOwner, type Work } from "./step.js";
+import { type Seen, Step, type StepOwner, type StepRow, type Work } from "./step.js";
+import { keysOf } from "./table.js";
 
-/** A row as this process saw it last. */
-interface Seen {
-  readonly version: Version | undefined;
-  readonly entry: Entry;
-  /** When the question was sent that this answers, by this process's monotonic clock. */
-  readonly sentMs: number;
+/** A key in a batch: its row as it was seen, and as the batch leaves it. */
+class BatchRow implements StepRow {
+  readonly key: string;
+  readonly batch: Batch;
+  seen!: Seen;
+  entry!: Entry;
+
+  constructor(key: string, batch: Batch) {
+    this.key = key;
+    this.batch = batch;
+  }
 }
 
-/** Steps that share keys, and all their keys. They are decided together, in order, and written in one change. */
-interface Batch {
-  readonly steps: Step[];
-  readonly keys: Set<string>;
-}
+/** Steps that share keys. They are decided together, in order, and written in one change. */
+class Batch {
+  readonly steps: Step[] = [];
+  /** In the order of their keys, once it begins: every process locks rows in this order, so of those that conflict, one goes on. */
+  readonly rows: BatchRow[] = [];
+  nowMs = 0;
 
-/** A row that a batch decides on: as it was seen, and as the batch leaves it. */
-interface PlannedRow {
-  readonly seen: Seen;
-  entry: Entry;
-}
-
-/** What a batch decides. */
-interface Plan {
-  readonly steps: readonly Step[];
-  readonly rows: Map<string, PlannedRow>;
-  nowMs: number;
   /** Whether there is anything to write. */
-  changed: boolean;
+  get changed(): boolean {
+    return this.rows.some(({ entry }) => entry.changed);
+  }
+
+  get open(): Step[] {
+    return this.steps.filter(({ settled }) => !settled);
+  }
+
+  /** @param rows of all keys of this batch. */
+  add(step: Step, rows?: Map<string, BatchRow | undefined>): void {
+    this.steps.push(step);
+    step.rows = step.keys.map((key) => {
+      const known = rows?.get(key);
+      if (known !== undefined) return known;
+      const row = new BatchRow(key, this);
+      rows?.set(key, row);
+      this.rows.push(row);
+      return row;
+    });
+  }
 }
 
 /** Maximum number of steps decided together. */
@@ -142,32 +157,32 @@ export class SwapQueue implements StepOwner {
     const [first] = this.#waiting;
     if (first !== undefined && this.#waiting.length === 1 && !first.keys.some((key) => this.#isBusy(key))) {
       this.#waiting = [];
-      return isOver(first) ? [] : this.#begin([{ steps: [first], keys: new Set(first.keys) }]);
+      if (isOver(first)) return [];
+      const batch = new Batch();
+      batch.add(first);
+      return this.#begin([batch]);
     }
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
-    /** The batch of each key; undefined if a step waits for it. */
-    const taken = new Map<string, Batch | undefined>();
+    /** The row of each key; undefined if a step waits for it. */
+    const taken = new Map<string, BatchRow | undefined>();
     // On Workers each step works in its own request, so none of them begins here for others.
     const most = own === undefined ? this.#calls.mostBatches : Number.POSITIVE_INFINITY;
     for (const step of this.#waiting) {
       if (isOver(step)) continue;
       const others = new Set<Batch | undefined>();
-      for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key));
+      for (const key of step.keys) if (taken.has(key) || this.#isBusy(key)) others.add(taken.get(key)?.batch);
       const [other] = others;
-      const isBlocked = others.size === 0 ? batches.size === most : others.size > 1 || other === undefined || this.#isFull(other, step);
+      const isBlocked =
+        others.size === 0 ? batches.size === most : others.size > 1 || other === undefined || this.#isFull(other, step, taken);
       if (isBlocked) {
         waiting.push(step);
         for (const key of step.keys) taken.set(key, undefined);
         continue;
       }
-      const batch = other ?? { steps: [], keys: new Set() };
+      const batch = other ?? new Batch();
       batches.add(batch);
-      batch.steps.push(step);
-      for (const key of step.keys) {
-        batch.keys.add(key);
-        taken.set(key, batch);
-      }
+      batch.add(step, taken);
     }
     const next = [...batches].filter(({ steps }) => own === undefined || steps.includes(own));
     for (const batch of next) batches.delete(batch);
@@ -177,16 +192,19 @@ export class SwapQueue implements StepOwner {
 
   /** Marks the keys of batches as busy. */
   #begin(batches: readonly Batch[]): readonly Batch[] {
-    for (const batch of batches) for (const key of batch.keys) this.#busy.set(key, batch);
+    for (const batch of batches) {
+      if (batch.rows.length > 1) batch.rows.sort((one, other) => (one.key < other.key ? -1 : 1));
+      for (const { key } of batch.rows) this.#busy.set(key, batch);
+    }
     // A batch whose request has ended stays until its key is asked for again, or until it is the oldest.
     const [oldest] = this.#busy.keys();
     if (oldest !== undefined && !this.#isBusy(oldest)) this.#busy.delete(oldest);
     return batches;
   }
 
-  #isFull({ steps, keys }: Batch, { keys: more }: Step): boolean {
-    const added = more.filter((key) => !keys.has(key)).length;
-    return steps.length >= maxSteps || keys.size + added > (this.#driver.maxRows ?? Number.POSITIVE_INFINITY);
+  #isFull({ steps, rows }: Batch, { keys }: Step, taken: ReadonlyMap<string, unknown>): boolean {
+    const added = keys.filter((key) => !taken.has(key)).length;
+    return steps.length >= maxSteps || rows.length + added > (this.#driver.maxRows ?? Number.POSITIVE_INFINITY);
   }
 
   /** A batch ends with its last step: the database may never answer it. */
@@ -199,13 +217,13 @@ export class SwapQueue implements StepOwner {
       await this.#attempt(batch, alone);
     } catch (error) {
       // Whether it was written is unknown.
-      for (const key of batch.keys) this.#seen.delete(key);
+      for (const { key } of batch.rows) this.#seen.delete(key);
       const reason = fault(error);
       for (const step of batch.steps) step.fail(reason);
     }
-    for (const key of batch.keys) if (this.#busy.get(key) === batch) this.#busy.delete(key);
-    const unsettled = batch.steps.filter(({ settled }) => !settled);
-    if (unsettled.length > 0) this.#waiting = [...unsettled, ...this.#waiting];
+    for (const { key } of batch.rows) if (this.#busy.get(key) === batch) this.#busy.delete(key);
+    const { open } = batch;
+    if (open.length > 0) this.#waiting = [...open, ...this.#waiting];
     this.goOn();
   }
 
@@ -216,73 +234,46 @@ export class SwapQueue implements StepOwner {
   }
 
   /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */
-  async #attempt({ steps, keys }: Batch, alone: boolean): Promise<void> {
-    const plan: Plan = { steps, rows: new Map(), nowMs: 0, changed: false };
-    for (const key of keys) {
-      const seen = this.#seen.get(key);
-      if (seen !== undefined) plan.rows.set(key, { seen, entry: seen.entry });
+  async #attempt(batch: Batch, alone: boolean): Promise<void> {
+    const { rows } = batch;
+    for (const row of rows) row.seen = this.#seen.get(row.key) as Seen;
+    const unknown = rows.filter(({ seen }) => seen === undefined);
+    if (unknown.length > 0 || !this.#calls.serverClock.isKnown) await this.#load(batch, unknown.length > 0 ? unknown : rows);
+    this.#decide(batch);
+    if (!batch.changed) {
+      finishFresh(batch);
+      if (batch.open.length === 0) return;
+      await this.#load(batch, rows);
+      this.#decide(batch);
     }
-    const areKnown = plan.rows.size === keys.size;
-    if (!areKnown || !this.#calls.serverClock.isKnown) {
-      await this.#load(plan, areKnown ? [...keys] : [...keys].filter((key) => !plan.rows.has(key)));
-    }
-    this.#decide(plan);
-    if (!plan.changed) {
-      this.#finishFresh(plan);
-      if (steps.every(({ settled }) => settled)) return;
-      await this.#load(plan, [...keys]);
-      this.#decide(plan);
-    }
-    if (plan.changed) await this.#swap(plan, alone);
-    else this.#finishFresh(plan);
-  }
-
-  /** Settles the steps that were made before all their rows were read. Others must not be decided on rows that may be older. */
-  #finishFresh({ steps, rows }: Plan): void {
-    for (const step of steps) {
-      const isFresh = step.keys.every((key) => (rows.get(key) as PlannedRow).seen.sentMs >= step.askedMs);
-      if (isFresh) step.finish(step.result);
-    }
+    if (batch.changed) await this.#swap(batch, alone);
+    else finishFresh(batch);
   }
 
   /** Decides the steps on copies of the rows. */
-  #decide(plan: Plan): void {
-    const { steps, rows } = plan;
-    for (const row of rows.values()) row.entry = row.seen.entry.copy();
-    plan.nowMs = this.#clock === undefined ? Math.max(plan.nowMs, this.#nowMs(performance.now())) : this.#clock();
-    for (const step of steps) if (!step.settled) step.run(rows, plan.nowMs);
-    plan.changed = false;
-    for (const { entry } of rows.values()) plan.changed ||= entry.changed;
+  #decide(batch: Batch): void {
+    for (const row of batch.rows) row.entry = row.seen.entry.copy();
+    batch.nowMs = this.#clock === undefined ? Math.max(batch.nowMs, this.#nowMs(performance.now())) : this.#clock();
+    for (const step of batch.steps) if (!step.settled) step.run(batch.nowMs);
   }
 
   /** Reads rows, and the server's time. */
-  async #load(plan: Plan, keys: readonly string[]): Promise<void> {
+  async #load(batch: Batch, rows: readonly BatchRow[]): Promise<void> {
     const sentMs = performance.now();
-    const loaded = await this.#calls.load(
-      keys,
-      plan.steps.filter(({ settled }) => !settled),
-    );
-    for (const [i, key] of keys.entries()) this.#see(plan, key, loaded.rows[i], sentMs);
-    plan.nowMs = loaded.nowMs;
+    this.#see(batch, rows, await this.#calls.load(keysOf(rows), batch.open), sentMs);
   }
 
-  async #swap(plan: Plan, alone: boolean): Promise<void> {
+  async #swap(batch: Batch, alone: boolean): Promise<void> {
     const sentMs = performance.now();
-    const { rows } = plan;
-    const open = plan.steps.filter(({ settled }) => !settled);
-    // Every process locks rows in this order, so of those that conflict, one goes on.
-    const keys = [...rows.keys()].sort();
+    const { rows, open } = batch;
     const changesOf = (): Change[] =>
-      keys.map((key): Change => {
-        const { seen, entry } = rows.get(key) as PlannedRow;
-        const was = seen.version;
+      rows.map(({ key, seen: { version: was }, entry }): Change => {
         // A row that is not there yet is written even if it stays empty, so that its absence is compared too.
-        return entry.changed || was === undefined ? { key, was, ...entry.write(plan.nowMs) } : { key, was, value: undefined, lifeMs: 0 };
+        return entry.changed || was === undefined ? { key, was, ...entry.write(batch.nowMs) } : { key, was, value: undefined, lifeMs: 0 };
       });
     const decideAgain = (loaded: Loaded): Change[] => {
-      for (const [i, key] of keys.entries()) this.#see(plan, key, loaded.rows[i], sentMs);
-      plan.nowMs = loaded.nowMs;
-      this.#decide(plan);
+      this.#see(batch, rows, loaded, sentMs);
+      this.#decide(batch);
       return changesOf();
     };
     let leftMs = Number.POSITIVE_INFINITY;
@@ -291,46 +282,44 @@ export class SwapQueue implements StepOwner {
       step.inFlight = true;
     }
     const valid = {
-      fromMs: this.#clock === undefined ? plan.nowMs : 0,
+      fromMs: this.#clock === undefined ? batch.nowMs : 0,
       untilMs: this.#calls.serverClock.notAfterMs(sentMs + leftMs),
       isTimeKnown: this.#calls.isTimeKnown(sentMs),
     };
     const swapped = await this.#calls.swap({ changes: changesOf(), valid, decideAgain }, open, alone);
-    let overtaken = false;
-    for (const [i, key] of keys.entries()) {
-      const row = swapped.rows[i];
-      if (swapped.done) {
-        const { entry } = rows.get(key) as PlannedRow;
-        entry.changed = false;
-        this.#seen.set(key, { version: row?.version, entry, sentMs });
-      } else if (this.#see(plan, key, row, sentMs)) overtaken = true;
-    }
-    for (const step of open) {
-      step.inFlight = false;
-      if (swapped.done) step.finish(step.result);
-    }
+    for (const step of open) step.inFlight = false;
     if (swapped.done) {
+      for (const [i, { key, entry }] of rows.entries()) {
+        entry.changed = false;
+        this.#seen.set(key, { version: swapped.rows[i]?.version, entry, sentMs });
+      }
+      for (const step of open) step.finish(step.result);
       this.#sweep();
       return;
     }
+    const { nowMs = valid.fromMs } = swapped;
+    const overtaken = this.#see(batch, rows, { ...swapped, nowMs }, sentMs);
     const tries = Math.max(...open.map((step) => ++step.tries));
     // The first time, it is tried at once on what is there now, or with the database's clock if that was not where it was expected. Else another
     // change has locked a row.
-    const { nowMs = valid.fromMs } = swapped;
     if (tries === 1 && (overtaken || nowMs < valid.fromMs || nowMs > valid.untilMs)) return;
     if (!workEndsWithRequest) this.#schedule();
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** tries, longestPauseMs)));
   }
 
-  /** Remembers a row. Returns whether it is another than before. */
-  #see({ rows }: Plan, key: string, row: Row | undefined, sentMs: number): boolean {
-    const known = rows.get(key)?.seen;
-    const isSame = known !== undefined && known.version === row?.version;
-    const entry = isSame ? known.entry : Entry.read(row?.value);
-    const seen = { version: row?.version, entry, sentMs };
-    rows.set(key, { seen, entry });
-    this.#seen.set(key, seen);
-    return !isSame;
+  /** Remembers rows, and the server's time. Returns whether any row is another than before. */
+  #see(batch: Batch, rows: readonly BatchRow[], loaded: Loaded, sentMs: number): boolean {
+    let overtaken = false;
+    for (const [i, row] of rows.entries()) {
+      const { version, value } = loaded.rows[i] ?? {};
+      const known: Seen | undefined = row.seen;
+      const isSame = known !== undefined && known.version === version;
+      row.seen = { version, entry: isSame ? known.entry : Entry.read(value), sentMs };
+      this.#seen.set(row.key, row.seen);
+      overtaken ||= !isSame;
+    }
+    batch.nowMs = loaded.nowMs;
+    return overtaken;
   }
 
   #sweep(): void {
@@ -350,6 +339,11 @@ export class SwapQueue implements StepOwner {
     };
     this.#keepAlive(Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(done, failed));
   }
+}
+
+/** Settles the steps that were made before all their rows were read. Others must not be decided on rows that may be older. */
+function finishFresh({ steps }: Batch): void {
+  for (const step of steps) if (step.rows.every(({ seen }) => seen.sentMs >= step.askedMs)) step.finish(step.result);
 }
 
 /** Whether nobody waits for a step. On Workers, a step whose request has ended never settles. */
