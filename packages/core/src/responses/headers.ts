@@ -180,8 +180,10 @@ export function headersOf(decisions: Decision | readonly Decision[], format?: He
 }
 
 /** A decision that has been JSON is no decision any more: JSON has no Infinity. */
-function checkDecision(decision: Decision | undefined): void {
-  if (typeof decision?.retryAfterMs === "number" && typeof decision.policy === "object") return;
+function checkDecision(decision: Partial<Decision> | undefined): void {
+  const { name, limit, remaining, retryAfterMs, resetAfterMs, atMs, policy } = decision ?? {};
+  const numbers = [limit, remaining, retryAfterMs, resetAfterMs, atMs, policy?.quota, policy?.spanMs];
+  if (typeof name === "string" && numbers.every((number) => typeof number === "number")) return;
   throw invalidOption(
     `headersOf takes a decision or an array of decisions, but was given ${shown(decision)}. Write headersOf(limiter.consume(key)), or headersOf(answer.all) for several limits.`,
   );

@@ -90,6 +90,19 @@ test("headersOf refuses what is no decision, and says what to write", async () =
   expect(() => headersOf(Promise.resolve([]) as never)).toThrow("but was given a promise: await it first.");
 });
 
+test.each(["name", "limit", "remaining", "retryAfterMs", "resetAfterMs", "atMs", "policy"])(
+  "headersOf refuses a decision whose %s was lost on its way, in every format",
+  (field) => {
+    const formats: HeadersOption[] = ["standard", "draft-7", "draft-6", "legacy", false];
+    for (const degraded of [false, true]) {
+      for (const lost of [null, undefined, {}]) {
+        const given = { ...decide("api", fixedWindow({ limit: 5, window: "1m" }), 1), degraded, [field]: lost };
+        for (const format of formats) expect(() => headersOf(given, format)).toThrow("headersOf takes a decision");
+      }
+    }
+  },
+);
+
 test("headersOf shows nothing of a store that failed but when to come back, and nothing of no decision", () => {
   const failed = { ...decide("api", fixedWindow({ limit: 5, window: "1m" }), 1), degraded: true };
   expect(headersOf(failed)).toEqual({});
