@@ -92,6 +92,20 @@ export function pathCases({ adapter, effort, it }: AdapterSuite): void {
     await reached(app, "rule", ["http://h:80posts", "HTTP://h:posts", "http://u:p@h:80posts?x"]);
   });
 
+  it("no spelling evades a rule for a route with encoded characters, which some routers take literally", async (web) => {
+    let served = 0;
+    for (const path of ["/%41", "/%2541", "/a%2Fb", "/a%3Ab", "/caf%C3%A9", "/caf%c3/:id", "/caf%25", "/caf%"]) {
+      const app = await web.start({
+        limits: [{ rules: [{ name: "encoded", policy, match: { path } }] }],
+        steps: [{ limit: 0 }, route(path)],
+      });
+      const literal = path.replaceAll("%", "%25");
+      const spelled = [path, literal, literal.replaceAll("%", "%25"), path.replace("%41", "A").replace("%3A", ":").replace("%25", "%")];
+      served += await reached(app, "encoded", [...spelled, ...spelled.map((target) => target.toLowerCase())]);
+    }
+    assert.ok(served >= 8);
+  });
+
   it("answers 400 to an ambiguous path if a rule or the middleware says so, unless the rule is in shadow mode", async (web) => {
     const rule = { name: "all", policy };
     const limits = [
