@@ -133,6 +133,64 @@ describe.each(formatNames)("the format %s", (name) => {
     expect(rule).toMatchObject(hasHeader ? { requests: 2, limited: 1, topLimited: [{ key: "203.0.113.9" }] } : { requests: 0 });
     expect(notes).toEqual(hasHeader ? [] : ['The log does not have the header "user-agent", so no request has it.']);
   });
+
+  it.each(["caddy  | ", "web_1 | ", "[my.app-1]  | "])(
+    "is read behind the name of a service, as docker compose prints it: %s",
+    async (prefix) => {
+      const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
+      const twice = [...lines, lines.at(-1) as string];
+      for (const format of [undefined, name]) {
+        const alone = await simulate([logOf(twice)], set, { format });
+        expect(alone.rules[0]).toMatchObject({ requests: 2, limited: 1 });
+        expect(await simulate([logOf(twice.map((line) => prefix + line))], set, { format })).toEqual(alone);
+      }
+    },
+  );
+});
+
+describe("a W3C log without the column `date`", () => {
+  const read = (lines: readonly string[]): (string | undefined)[] => {
+    const format = detectFormat(lines);
+    return lines.flatMap((line) => {
+      const parsed = format?.parse(line);
+      return typeof parsed === "object" ? new Date(parsed.timeMs).toISOString() : parsed === "blank" ? [] : parsed;
+    });
+  };
+  const lineAt = (time: string): string => `${time} GET /a 203.0.113.9`;
+  const columns = "#Fields: time cs-method cs-uri-stem c-ip";
+
+  it.each([
+    ["2026-11-20 12:00:00", ["12:00:00", "11:59:59", "23:59:59"], [20, 20, 20]],
+    ["2026-11-20 00:00:00", ["23:59:59", "00:00:01", "23:59:59", "00:00:02", "22:59:59", "21:00:00"], [20, 21, 20, 21, 21, 22]],
+    ["2026-11-20 23:30:00", ["00:00:01.5", "23:30:00", "22:00:00"], [21, 20, 21]],
+  ])("is on the day that #Date: %s says, and on the next one after midnight", (date, times, days) => {
+    const expected = times.map((time, i) => new Date(`2026-11-${days[i]}T${time}Z`).toISOString());
+    expect(read(["#Version: 1.0", `#Date: ${date}`, columns, ...times.map(lineAt)])).toEqual(expected);
+  });
+
+  it("begins anew with each #Date", () => {
+    const lines = ["#Date: 2026-11-20 12:00:00", columns, lineAt("12:00:00"), "#Date: 2026-11-25 08:00:00", columns, lineAt("09:00:00")];
+    expect(read(lines)).toEqual(["2026-11-20T12:00:00.000Z", "2026-11-25T09:00:00.000Z"]);
+  });
+
+  it.each([[[]], [["#Date: 12-Jan-2026 12:00:00"]]])("has no times if no line says the date: %j", (start) => {
+    expect(read([...start, columns, lineAt("12:00:00"), lineAt("25:00:00")])).toEqual(["no-time", "no-time"]);
+  });
+
+  it("of IIS Advanced Logging has local times, which are read as UTC", () => {
+    const line = '2026-11-20 14:00:01.250 GET /a 203.0.113.9 "curl/8 (x)"';
+    const local = "#Fields: date-local time-local cs-method cs-uri-stem c-ip cs(User-Agent)";
+    const start = ["#Software: IIS Advanced Logging Module", "#Start-Date: 2026-11-20 12:00:00.000"];
+    expect(read([...start, local, line])).toEqual(["2026-11-20T14:00:01.250Z"]);
+    const both = "#Fields: date-local time-local date time cs-method cs-uri-stem c-ip";
+    expect(read([...start, both, "2026-11-20 14:00:01.250 2026-11-20 12:00:01.250 GET /a 203.0.113.9"])).toEqual([
+      "2026-11-20T12:00:01.250Z",
+    ]);
+    // Half a local time is none.
+    expect(read([...start, "#Fields: date time-local cs-method cs-uri-stem c-ip", "2026-11-20 14:00:01 GET /a 203.0.113.9"])).toEqual([
+      "no-time",
+    ]);
+  });
 });
 
 const time = "2026-11-20T12:00:01Z";

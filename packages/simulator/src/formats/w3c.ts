@@ -1,9 +1,13 @@
 import { JsonFormat } from "./json-lines.js";
 import type { FieldReader, LogRequest, Skip } from "./log-format.js";
+import { parseIsoTime } from "./time.js";
 
 /** The columns of CloudFront's standard logs, for a file whose `#Fields` line is missing. */
 export const cloudfrontColumns =
   "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /**
  * The W3C extended log format, which IIS and CloudFront write: a line `#Fields:` names the columns of the lines after it. A line is read as an
@@ -13,6 +17,9 @@ export class W3cFormat extends JsonFormat {
   #columns: readonly string[] = [];
   /** Whether a line of the log has named the columns. */
   #isNamed = false;
+  /** The time of the last line `#Date:`, and of the last line after it. Undefined without one. */
+  #startMs: number | undefined = undefined;
+  #lastMs: number | undefined = undefined;
 
   /**
    * @param columns the columns if no line names them.
@@ -28,6 +35,8 @@ export class W3cFormat extends JsonFormat {
     if (!line.startsWith("#")) return super.parse(line);
     const [, columns] = /^#Fields:\s*(.*)$/i.exec(line) ?? [];
     if (columns !== undefined) this.#name(columns);
+    const [, date] = /^#Date:(.*)$/i.exec(line) ?? [];
+    if (date !== undefined) this.#startMs = this.#lastMs = parseIsoTime(date.trim());
     this.#isNamed ||= columns !== undefined;
     return "blank";
   }
@@ -41,7 +50,9 @@ export class W3cFormat extends JsonFormat {
       if (value !== "" && value !== "-") row[name] = value as string;
     }
     const { date, time = row["timestamp"], "cs-uri-stem": path = row["cs-uri"], "cs-uri-query": query } = row;
-    if (time !== undefined) row["date time"] = date === undefined ? time : `${date} ${time}`;
+    if (time !== undefined) row["date time"] = date === undefined ? this.#dated(time) : `${date} ${time}`;
+    // IIS Advanced Logging. A local time does not say its offset, so it is read as UTC, as in other formats.
+    else if (row["date-local"] !== undefined) row["date time"] = `${row["date-local"]} ${row["time-local"]}`;
     if (path !== undefined) row["uri query"] = query === undefined ? path : `${path}?${query}`;
     if (!this.#columns.includes("cs-method")) row["cs-method"] = "GET";
     return row;
@@ -69,6 +80,18 @@ export class W3cFormat extends JsonFormat {
 
   get #hasTarget(): boolean {
     return this.#columns.includes("cs-uri-stem") || this.#columns.includes("cs-uri");
+  }
+
+  /** A time of day with its day: that of the line before, or the next one if the time is over an hour earlier. */
+  #dated(time: string): string {
+    const sinceMidnightMs = parseIsoTime(`1970-01-01 ${time}`);
+    if (sinceMidnightMs === undefined || this.#startMs === undefined || this.#lastMs === undefined) return time;
+    let ms = this.#lastMs - (this.#lastMs % dayMs) + sinceMidnightMs;
+    if (ms < this.#lastMs - hourMs) ms += dayMs;
+    // Lines are a little out of order, around midnight too.
+    else if (ms >= this.#lastMs + dayMs - hourMs && ms - dayMs >= this.#startMs - (this.#startMs % dayMs)) ms -= dayMs;
+    this.#lastMs = ms;
+    return `${ms}`;
   }
 
   #name(columns: string): void {

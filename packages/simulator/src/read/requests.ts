@@ -19,6 +19,9 @@ export interface ReadOptions extends LogOptions {
   readonly keeps: Kept;
 }
 
+/** The name of a service, as `docker compose logs` writes it before each line: `caddy-1  | `. */
+const service = /^\S+ +\| /;
+
 /** How many lines are looked at to find out a format. */
 const sampleLines = 100;
 
@@ -85,7 +88,8 @@ export class LogReader {
   #add(lines: readonly string[], format: LogFormat): LogRequest[] {
     const full: LogRequest[] = [];
     for (const line of lines) {
-      const parsed = format.parse(line);
+      let parsed = format.parse(line);
+      if (typeof parsed === "string" && service.test(line)) parsed = format.parse(line.replace(service, ""));
       if (typeof parsed === "string") {
         this.#tally.skip(parsed);
         continue;
@@ -103,7 +107,12 @@ export class LogReader {
 /** The format of these lines. If none is known, each line is malformed, and the tally says so. */
 function found(name: string, lines: readonly string[], options: ReadOptions, tally: Tally): LogFormat {
   const full = lines.filter((line) => line.trim() !== "").slice(0, sampleLines);
-  const format = detectFormat(full, options);
+  const format =
+    detectFormat(full, options) ??
+    detectFormat(
+      full.map((line) => line.replace(service, "")),
+      options,
+    );
   if (format !== undefined) {
     tally.formats.set(name, format.name);
     return format;
