@@ -35,7 +35,7 @@ export class KeyMap {
   #shardOf(key: string): Map<string, number> {
     const { length } = key;
     let hash = seed ^ length;
-    const head = length <= 2 * hashed ? length : hashed;
+    const head = Math.min(length, hashed);
     for (let i = 0; i < head; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x85ebca6b);
     for (let i = Math.max(head, length - hashed); i < length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x85ebca6b);
     // The top bits of a product depend on all bits below them.

@@ -103,7 +103,7 @@ export class KeyTable {
 
   /** Places a key by its current use, and returns its class. If nothing of it counts and it need not stay, it is deleted: undefined. */
   reposition(slot: number, nowMs: number, stays = false): number | undefined {
-    const { smallest, largest } = this.#keyspace(slot);
+    const { smallest, largest, slowest } = this.#keyspace(slot);
     const { algorithm } = smallest;
     const { cells } = this.slots.page(slot);
     const at = this.slots.at(slot);
@@ -111,7 +111,7 @@ export class KeyTable {
     // What a small bucket never held, a large one may lack.
     if (seen.resetAfterMs === 0) seen = algorithm.decide(largest, cells, at, nowMs, 1, false);
     // Other plans may be slower than both.
-    const endMs = Math.max(nowMs + seen.resetAfterMs, algorithm.endOf?.(largest.policy, cells, at, nowMs) ?? 0);
+    const endMs = Math.max(nowMs + seen.resetAfterMs, algorithm.endOf?.(slowest.policy, cells, at, nowMs) ?? 0);
     if (endMs <= nowMs && !stays) {
       this.delete(slot);
       return undefined;

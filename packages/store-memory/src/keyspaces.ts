@@ -11,6 +11,8 @@ export interface Keyspace {
   /** The plans with the smallest and the largest quota. A key counts as the smallest one sees it; or the largest, if the smallest sees no use. */
   smallest: Limit;
   largest: Limit;
+  /** The plan whose bucket takes longest to fill. If the clock steps back, a state counts for longest under this plan. */
+  slowest: Limit;
   /** The cells of a new state. */
   readonly size: number;
   /** Whether a state may need more cells with each request. */
@@ -37,7 +39,7 @@ export class Keyspaces {
   readonly blocks: Map<string, Keyspace> = new Map();
   readonly #recentLimits: Limit[] = [];
   readonly #recent: Keyspace[] = [];
-  #oldest = 0;
+  #added = 0;
 
   /** `moved` is called with each new place of a slot among the blocked keys. */
   constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
@@ -49,9 +51,9 @@ export class Keyspaces {
     const limits = this.#recentLimits;
     for (let i = 0; i < limits.length; i++) if (limits[i] === limit) return this.#recent[i] as Keyspace;
     const found = this.#byLimit.get(limit) ?? this.#add(limit);
-    limits[this.#oldest] = limit;
-    this.#recent[this.#oldest] = found;
-    this.#oldest = (this.#oldest + 1) % maxRecent;
+    const oldest = this.#added++ % maxRecent;
+    limits[oldest] = limit;
+    this.#recent[oldest] = found;
     return found;
   }
 
@@ -68,13 +70,13 @@ export class Keyspaces {
   }
 
   #add(limit: Limit): Keyspace {
-    const name = nameOf(limit);
-    let keyspace = this.#byName.get(name);
+    let keyspace = this.find(limit);
     if (keyspace === undefined) {
       keyspace = {
         id: this.all.length,
         smallest: limit,
         largest: limit,
+        slowest: limit,
         size: limit.algorithm.size(limit.policy, noCells, 0),
         grows: limit.algorithm.grows === true,
         slots: new KeyMap(this.#maxKeys),
@@ -82,12 +84,11 @@ export class Keyspaces {
         blocks: this.blocks.get(limit.name),
       };
       this.all.push(keyspace);
-      this.#byName.set(name, keyspace);
-    } else if (compare(limit, keyspace.smallest) < 0) {
-      keyspace.smallest = limit;
-    } else if (compare(limit, keyspace.largest) > 0) {
-      keyspace.largest = limit;
+      this.#byName.set(nameOf(limit), keyspace);
     }
+    if (compare(limit, keyspace.smallest) < 0) keyspace.smallest = limit;
+    if (compare(limit, keyspace.largest) > 0) keyspace.largest = limit;
+    if (limit.policy.spanMs > keyspace.slowest.policy.spanMs) keyspace.slowest = limit;
     this.#byLimit.set(limit, keyspace);
     return keyspace;
   }

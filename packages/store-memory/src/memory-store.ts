@@ -342,7 +342,9 @@ class TableStore implements MemoryStore {
   /** Moves a state from the zeros to a slot of its own, unless it is still all zero. Answers what was decided there, with the state's number. */
   #keep(keyspace: Keyspace, key: string, nowMs: number, decision: Decision): Decision {
     const scratch = this.#scratch;
-    const used = usedCells(scratch, 0, keyspace.size);
+    // How many cells there are up to the last that is not zero.
+    let used = keyspace.size;
+    while (used > 0 && scratch[used - 1] === 0) used--;
     if (used === 0) return decision;
 
     const slot = this.#table.add(keyspace, key, nowMs);
@@ -385,11 +387,4 @@ class TableStore implements MemoryStore {
     if (this.#unsentEvictions.length === 0) return;
     for (const event of this.#unsentEvictions.splice(0)) activeListener(this.#onEvent)?.(event);
   }
-}
-
-/** How many cells of a state there are up to the last that is not zero. */
-function usedCells(cells: Cells, at: number, size: number): number {
-  let used = size;
-  while (used > 0 && cells[at + used - 1] === 0) used--;
-  return used;
 }

@@ -48,7 +48,11 @@ const acts = fc.array(
 /** A charge, as each of the two stores knows it. */
 type Charged = { readonly limit: Limit; readonly key: string; by: Map<MemoryStore, Charge> };
 
-it("a full store answers as one that has room, in which each key is reset that it reports as evicted", () => {
+// A clock does not do both: a state that has ended may be gone when the clock steps back before its end.
+it.each([
+  ["goes forward", 1],
+  ["steps back", -1],
+])("a full store whose clock %s answers as one that has room, in which each key is reset that it reports as evicted", (_, direction) => {
   fc.assert(
     fc.property(fc.integer({ min: 4, max: 12 }), rules, acts, (maxKeys, made, life) => {
       let nowMs = startMs;
@@ -84,8 +88,10 @@ it("a full store answers as one that has room, in which each key is reset that i
           });
       };
 
+      // Only the plans that the store knows keep a state that is ahead of the clock.
+      if (direction < 0) for (const limit of all.flat()) both((one) => one.peek(limit, ""));
       for (const { byMs, act, rule, plan, key, cost, which, realCost } of life) {
-        nowMs += byMs;
+        nowMs += byMs * direction;
         const planOf = (plans: readonly Limit[]): Limit => plans[plan % plans.length] as Limit;
         const limit = planOf(all[rule % all.length] as Limit[]);
         const isSlot = (limit: Limit): boolean => limit.policy.algorithm === "concurrency";

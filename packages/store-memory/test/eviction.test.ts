@@ -261,4 +261,20 @@ describe("a full memory store", () => {
     for (let i = 0; i < 25_000; i++) store.consume(fast, `sprayed-${i}`, 1);
     expect(store.peek(slow, "blocked").allowed).toBe(false);
   });
+
+  it("reports each key that it drops after the clock stepped back, even if only a plan between the others counts it", () => {
+    const { store, events, clock } = storeOf(3);
+    const plans = [
+      { capacity: 11, refill: 2 },
+      { capacity: 1, refill: 1 },
+      { capacity: 11, refill: 1 },
+    ].map((plan) => createLimit("plans", tokenBucket({ ...plan, every: "1m" })));
+    for (const plan of plans) store.peek(plan, "");
+    const slow = plans[2] as Limit;
+    for (const key of ["a", "b", "c"]) store.consume(slow, key, 1);
+    clock.nowMs -= 10 * 60_000;
+    store.consume(slow, "new", 1);
+    expect(events).toEqual([{ type: "evicted", name: "plans", key: expect.any(String) }]);
+    expect(["a", "b", "c"].filter((key) => store.peek(slow, key).remaining === 10)).toHaveLength(2);
+  });
 });
