@@ -49,6 +49,26 @@ it("a request without an address is an error that says what to write, whatever i
   expect(shown(await rateLimit({ policy, onMissingKey: "skip", key: () => undefined }).check(request()))).toBeUndefined();
 });
 
+it.each<[string, boolean, FetchContext]>([
+  ["a connection that was reset, on Bun", false, { requestIP: () => null, port: 3000 }],
+  ["a connection that was reset, on Deno", false, { remoteAddr: { transport: "tcp", hostname: "0.0.0.0", port: 0 } }],
+  ["a Unix socket of Bun's", true, { requestIP: () => null, port: undefined }],
+  ["a Unix socket of Deno's", true, { remoteAddr: { transport: "unix", path: "/run/app.sock" } }],
+  ["an environment of the app's own", true, { port: 3000 }],
+])("onMissingKey: skip and %s: the request is served: %s", async (_, isServed, context) => {
+  let served = false;
+  const handler = any(() => {
+    served = true;
+    return new Response();
+  });
+  // Both runtimes abort the request once somebody listens.
+  const client = new AbortController();
+  const answered = rateLimit({ policy, onMissingKey: "skip" })(handler)(request({}, { signal: client.signal }), context);
+  client.abort();
+  await answered;
+  expect(served).toBe(isServed);
+});
+
 it("anything but an address in the context counts as no address", async () => {
   for (const wrong of [null, 5, {}, [ip], Symbol("ip"), () => ip, "", "nobody"]) {
     const context = { ip: wrong as never };

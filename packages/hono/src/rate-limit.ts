@@ -72,16 +72,16 @@ export function rateLimit<
   const { onLimited } = options;
   return contextMiddleware<Context<E>, Next, Answer>(limit, {
     takes: "a context of Hono",
-    isContext: (c) => c.req?.raw !== undefined,
+    isContext: (c) => Boolean(c.req?.raw),
     onLimited,
     example,
     apply(c: Context, next, outcome) {
       const { headers, decision, delayMs, afterResponse } = outcome;
-      if (decision !== undefined) c.set(limit.decisionName, decision);
-      if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome, headers) : limited(c, outcome, onLimited);
+      if (decision) c.set(limit.decisionName, decision);
+      if (outcome.action === "reject") return onLimited ? limited(c, outcome, onLimited) : answer(c, outcome, headers);
       setHeaders(c, headers);
       const passed = delayMs === 0 ? () => pass(c, next, headers) : () => passInTurn(c, next, outcome, limit.waiting);
-      return afterResponse === undefined ? passed() : passUntilEnd(c, passed, afterResponse);
+      return afterResponse ? passUntilEnd(c, passed, afterResponse) : passed();
     },
   }) as unknown as RateLimitMiddleware<Name>;
 }
@@ -108,7 +108,7 @@ function addHeaders(c: Context, headers: readonly Header[]): void {
 }
 
 function replaceResponse(c: Context, response: Response | undefined): void {
-  if (response === undefined || response === c.res) return;
+  if (!response || response === c.res) return;
   // Else Hono would add the headers of the old one.
   c.res = undefined;
   c.res = response;
@@ -148,7 +148,7 @@ async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome,
 function answer(c: Context, { body, status }: Outcome, headers: readonly Header[]): Response {
   const all: Record<string, string> = { "Content-Type": body.contentType };
   // If no middleware has prepared headers, a plain object of them costs half as much.
-  if (c.body(null).headers.values().next().done) {
+  if (c.body(null).headers.keys().next().done) {
     for (const { name, value } of headers) all[name] = value;
     return new Response(body.text, { status, headers: all });
   }

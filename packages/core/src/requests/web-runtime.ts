@@ -31,6 +31,8 @@ interface Runtime {
   /** @hono/node-server. `outgoing` is missing if the connection is upgraded. */
   readonly incoming?: Incoming | undefined;
   readonly outgoing?: Outgoing | undefined;
+  /** Bun, unless it listens on a Unix socket. */
+  readonly port?: number;
   /** Bun. */
   readonly requestIP?: (request: never) => { readonly address?: string } | null;
   /** Deno. */
@@ -72,7 +74,7 @@ function runtimeOf(request: WebRequest, passed: unknown): Runtime {
   // On Workers, what is passed are the app's bindings, which may have any name.
   if (cloudflareOf(request)) return nothing;
   const srvx = (request as { readonly runtime?: Srvx | null }).runtime;
-  if (srvx) return (srvx.node && { incoming: srvx.node.req, outgoing: srvx.node.res }) ?? srvx.bun?.server ?? srvx.deno?.info ?? nothing;
+  if (srvx) return srvx.node ? { incoming: srvx.node.req, outgoing: srvx.node.res } : (srvx.bun?.server ?? srvx.deno?.info ?? nothing);
   // Requests in tests may have none.
   const env = passed as Runtime | null | undefined;
   return env?.server ?? env ?? nothing;
@@ -88,10 +90,14 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
   return incoming && outgoing;
 }
 
-/** Whether the client of a request has disconnected. @param passed what the runtime passes beside the request. */
+/**
+ * Whether the client of a request has disconnected. Bun and Deno abort a request only some time after they have lost its address.
+ * @param passed what the runtime passes beside the request.
+ */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
-  const { incoming } = runtimeOf(request, passed);
-  return incoming ? isGone(incoming) : request.signal.aborted;
+  const { incoming, requestIP, port, remoteAddr } = runtimeOf(request, passed);
+  if (incoming) return isGone(incoming);
+  return request.signal.aborted || (!!(requestIP ? port : remoteAddr?.hostname) && !socketAddress(request, passed));
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
@@ -110,7 +116,9 @@ export function socketAddress(request: WebRequest, passed: unknown): string | un
   const runtime = runtimeOf(request, passed);
   if (runtime.incoming) return runtime.incoming.socket?.remoteAddress;
   if (typeof runtime.requestIP === "function") return runtime.requestIP(request as never)?.address;
-  return runtime.remoteAddr?.hostname;
+  const hostname = runtime.remoteAddr?.hostname;
+  // Deno's, of a connection that was reset.
+  return hostname !== "0.0.0.0" ? hostname : undefined;
 }
 
 /**
@@ -120,7 +128,7 @@ export function socketAddress(request: WebRequest, passed: unknown): string | un
 export function edgeAddress(request: WebRequest, passed: unknown): string | undefined {
   const cloudflare = cloudflareOf(request);
   // With `colo` the request came through the edge, which overwrites this header. Without it, anyone may send the header.
-  if (cloudflare) return cloudflare.colo === undefined ? undefined : (request.headers.get("cf-connecting-ip") ?? undefined);
+  if (cloudflare) return (cloudflare.colo && request.headers.get("cf-connecting-ip")) || undefined;
   const { requestContext, event, context } = runtimeOf(request, passed);
   return requestContext?.identity?.sourceIp ?? requestContext?.http?.sourceIp ?? event?.Records?.[0]?.cf?.request?.clientIp ?? context?.ip;
 }

@@ -26,7 +26,7 @@ const departures = new WeakMap<WebSignal | NodeSocket, (() => void)[]>();
 function whenGone(client: WebSignal | NodeSocket, gone: () => void): void {
   const waiting = departures.get(client);
   if ("aborted" in client ? client.aborted : client.destroyed) gone();
-  else if (waiting !== undefined) waiting.push(gone);
+  else if (waiting) waiting.push(gone);
   else {
     const all = [gone];
     departures.set(client, all);
@@ -51,8 +51,8 @@ export function turnOf(request: WebRequest, passed: unknown, delayMs: number, wa
       cancel();
       resolve(false);
     };
-    if (outgoing === undefined) whenGone(client, left);
-    else whenEnded(outgoing, left);
+    if (outgoing) whenEnded(outgoing, left);
+    else whenGone(client, left);
   });
 }
 

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -27,7 +28,7 @@ async function withApp(
   use: (port: number) => Promise<void>,
 ): Promise<void> {
   expect(existsSync(command), command).toBe(true);
-  const child = spawn(command, [...args, "app.mjs"], { cwd: __dirname, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, { cwd: __dirname, env, stdio: ["ignore", "pipe", "pipe"] });
   const written = text(child.stderr);
   const exited = once(child, "exit");
   try {
@@ -42,11 +43,25 @@ async function withApp(
   expect([...(await written).matchAll(/^\[floodgate\] (\w+)/gm)].map(([, code]) => code)).toEqual(warnings);
 }
 
-it.each([
+const runtimes: [name: string, command: string[]][] = [
   ["Bun", [join(modules, ".bin/bun")]],
   ["Deno", [...deno, "--allow-env=NODE_ENV"]],
-])("%s: the dashboard answers a browser on this machine, live, and no proxy", async (_, command) => {
-  await withApp(command, ["FLOODGATE_DASHBOARD_CLOSED", "FLOODGATE_MISSING_PROXY_SETTING"], async (port) => {
+];
+
+it.each(runtimes)("%s: no request is served uncounted because its client has reset the connection", async (_, command) => {
+  await withApp([...command, "resets.mjs"], [], async (port) => {
+    for (let i = 0; i < 100; i++) {
+      const socket = connect(port, "127.0.0.1");
+      socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", () => socket.resetAndDestroy());
+      await once(socket, "close");
+    }
+    const { served, counted } = JSON.parse((await ask(port, "/served", keepAlive)).text);
+    expect(served).toBeLessThanOrEqual(counted);
+  });
+});
+
+it.each(runtimes)("%s: the dashboard answers a browser on this machine, live, and no proxy", async (_, command) => {
+  await withApp([...command, "app.mjs"], ["FLOODGATE_DASHBOARD_CLOSED", "FLOODGATE_MISSING_PROXY_SETTING"], async (port) => {
     for (const path of ["/f", "/f/", "/f/data/overview"]) expect((await ask(port, path, keepAlive)).status, path).toBe(200);
     for (const headers of [{ Host: "evil.example" }, { "X-Forwarded-For": "192.0.2.1" }, { Origin: "https://evil.example" }]) {
       expect((await ask(port, "/f/", { headers: { ...keepAlive.headers, ...headers } })).status).toBe(404);
@@ -72,7 +87,7 @@ it.each([
 });
 
 it("Deno without permission to read NODE_ENV: the dashboard stays closed", async () => {
-  await withApp(deno, ["FLOODGATE_DASHBOARD_CLOSED"], async (port) => {
+  await withApp([...deno, "app.mjs"], ["FLOODGATE_DASHBOARD_CLOSED"], async (port) => {
     expect((await ask(port, "/f/", keepAlive)).status).toBe(404);
     expect((await ask(port, "/")).text).toBe("hello");
   });
