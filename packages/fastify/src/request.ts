@@ -8,8 +8,8 @@ export const fastifyReader: RequestReader<FastifyRequest> = {
   path(request) {
     const path = sentPath(request.url);
     // `rewriteUrl` changes the path, and with `useSemicolonDelimiter` a path ends at a semicolon. A rule may mean each of them.
-    if (request.url === request.originalUrl && !(/%25|;|\/$/.test(path) && request.routeOptions.url !== path)) return path;
-    // Fastify serves `/users/` by the route `/users/:id`, with an empty id, and `/%2541` by `/%41`. The pattern then stands for the path.
+    if (request.url === request.originalUrl && !(/;|\/$|%25/.test(path) && request.routeOptions.url !== path)) return path;
+    // Fastify serves `/users/` by the route `/users/:id`, with an empty id, and `/a%252Bb` by `/a%2Bb`. The pattern then stands for the path.
     return [path, path.replace(/;.*/, ""), sentPath(request.originalUrl), request.routeOptions.url ?? path];
   },
   clientIp(request) {

@@ -62,17 +62,14 @@ const reader: RequestReader<NodeRequest> = {
 /** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
 function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
   const path = sentPath(url);
-  if (typeof baseUrl === "string") return parsedPath(baseUrl, path, url, originalUrl);
-  const full = url === originalUrl ? parsedPath("", path, url, originalUrl) : mountedPaths(originalUrl, path, undefined);
+  const isLost = url !== originalUrl && baseUrl === undefined;
+  const full = isLost ? mountedPaths(originalUrl, path, undefined) : parsedPath(baseUrl ?? "", path, url, originalUrl);
   if (!originalUrl.includes("#") && !/;|.\/$/.test(path)) return full;
-  const possible: PossiblePath[] = [full].flat();
   // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. With `useSemicolonDelimiter`, its path ends at a semicolon.
-  const sent = sentPath(originalUrl);
-  const start = sent.replace(/;.*/, "");
-  possible.push(`${sent}/`, start, `${start}/`);
-  if (url !== originalUrl) possible.push({ path: path.replace(/;.*/, ""), unknown: "before" });
-  // To polka and restana, a `#` is part of the path.
-  if (originalUrl.includes("#")) possible.push(originalUrl, url === originalUrl ? url : { path: url, unknown: "before" });
+  const sent = `${sentPath(originalUrl)}/`;
+  // To polka, restana and moleculer-web, a `#` is part of the path.
+  const possible: PossiblePath[] = [full, sent, sent.replace(/;.*/, "/"), originalUrl].flat();
+  if (isLost) for (const rest of [path.replace(/;.*/, ""), url]) possible.push({ path: rest, unknown: "before" });
   return possible;
 }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, request, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, IncomingMessage, type RequestListener, request, ServerResponse } from "node:http";
+import { type AddressInfo, Socket } from "node:net";
 import middie from "@fastify/middie";
 import connect from "connect";
 import fastify from "fastify";
@@ -124,6 +124,44 @@ it("no spelling evades a rule in @fastify/middie if a semicolon begins the query
       expect(served).toBeGreaterThanOrEqual(8);
     });
   }
+});
+
+it.each<[how: string, pathOf: (target: string) => string, told?: object]>([
+  ["new URL(url, base)", (target) => new URL(target, "http://h").pathname],
+  ["all before the query", (target) => target.replace(/\?.*/, "")],
+  ["all before the query, with a `baseUrl`, as moleculer-web", (target) => target.replace(/\?.*/, ""), { baseUrl: "" }],
+])("no target evades a rule in a server whose path is %s", (_, pathOf, told) => {
+  const rules = ["/posts", "/users/:id"].map((path) => ({ name: path, policy, key: "global", match: { path } }) as const);
+  const limit = rateLimit({ rules });
+  const routes = [/^\/posts$/, /^\/users\/[^/]+$/];
+  const starts = [
+    "",
+    "/",
+    "//h",
+    "///h",
+    "/\\h",
+    "/\\/h",
+    "//a@b",
+    "//u:p@h:80",
+    "//[::1]",
+    "http:///h",
+    "http:////h",
+    "http://h",
+    "x://h",
+    "x:///h",
+  ];
+  let reached = 0;
+  for (const target of starts.flatMap((start) => ["/posts", "/posts#", "/users/7", "/users/#", "/users/#7?x"].map((end) => start + end))) {
+    const message = Object.assign(new IncomingMessage(new Socket()), { url: target, headers: {}, ...told });
+    const response = new ServerResponse(message);
+    limit(message, response, () => undefined);
+    routes.forEach((route, i) => {
+      if (!route.test(pathOf(target))) return;
+      reached++;
+      expect(`${response.getHeader("ratelimit")}`, target).toContain(`"${rules[i]?.name}"`);
+    });
+  }
+  expect(reached).toBeGreaterThan(3);
 });
 
 it("does not cut off an answer that somebody begins while the limit is asked", async () => {

@@ -88,8 +88,9 @@ export class SetupObserver<Req> {
   #noticeFirst(context: RequestContext<Req>): void {
     const made = this.#madePerRequest;
     if (made === "new") {
+      // The server of a socket that tests have made is null.
       const app = this.#settings.reader.app?.(context.request);
-      this.#madePerRequest = app === undefined ? undefined : getOrMake(suspects, app, () => new MadePerRequest());
+      this.#madePerRequest = app ? getOrMake(suspects, app, () => new MadePerRequest()) : undefined;
     } else if (made !== undefined && context.previousHere === undefined) {
       made.clear();
       this.#madePerRequest = undefined;

@@ -81,6 +81,11 @@ function readingsOfText(target: string): Readings {
   const path = withoutQuery(target);
   if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
   if (path.length > maxUnusual) return [ofLong(path)];
+  // To servers that resolve targets as URLs, what follows two slashes is a host.
+  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, "")])].flatMap(readingsOfUnusual);
+}
+
+function readingsOfUnusual(path: string): Reading[] {
   const marked = withMarks(path);
   const readings = readingsOfDecoded(decoded(marked).toLowerCase());
   // Node shows bytes that are sent as they are as one character each.
@@ -90,10 +95,8 @@ function readingsOfText(target: string): Readings {
 
 /** Whether a `..`, or more than one unusual thing, makes more readings than could be listed. */
 function hasManyReadings(text: string): boolean {
-  if (dotSegment.test(text)) return true;
-  let kinds = 0;
-  for (const kind of [/\\/, /\x01/, /\x02/, /\/\//, /;|[. ](?:[/\\\x01\x02]|$)/]) if (kind.test(text)) kinds++;
-  return kinds > 1;
+  const kinds = [/\\/, /\x01/, /\x02/, /\/\//, /;|[. ](?:[/\\\x01\x02]|$)/];
+  return dotSegment.test(text) || kinds.filter((kind) => kind.test(text)).length > 1;
 }
 
 const dotSegment = /(?:^|[/\\\x01\x02])\.\.? *(?:[/\\\x01\x02;]|$)/;
@@ -162,9 +165,7 @@ function atEnd(text: string, spelled: typeof asIs): string[] {
  * keeps it, and what stands after it.
  */
 function ofMany(text: string): Reading {
-  const segments = text.split("/");
-  if (segments[0] === "") segments.shift();
-  if (segments.at(-1) === "") segments.pop();
+  const segments = text.replace(/^\/|\/$/g, "").split("/");
   let first = segments.findIndex(isUnusual);
   // A slash at the end is usual, an empty segment before it is not.
   if (first < 0) first = segments.length;
@@ -211,10 +212,9 @@ function ofLong(path: string): Reading {
   const isRemoving = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?: |%20)*(?:[/\\;]|%2f|%5c|%3b|$)/i.test(path);
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
   const head = written(decoded(usual).toLowerCase()).slice(0, maxSegments - segmentsAtEnd);
-  const end = path.slice(-endOfLong).split("/").slice(1);
-  if (end.at(-1) === "") end.pop();
+  const end = path.slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);
   const tail: string[] = [];
-  for (let segment = end.pop(); segment !== undefined && segment !== "" && !unusual.test(segment); segment = end.pop()) {
+  for (let segment = end.pop(); segment && !unusual.test(segment); segment = end.pop()) {
     if (tail.unshift(folded(segment)) === segmentsAtEnd) break;
   }
   return [...head, anySegments, ...tail];

@@ -89,7 +89,7 @@ export function nodeReaderOf<Req>(of: (request: Req) => NodeMessage): NodeReader
 /** The pattern of a request's route in Express and `router`. Neither tells which of several paths has matched, so all count as one. */
 export function routePattern({ route }: NodeMessage & { readonly route?: { readonly path?: unknown } }): string | undefined {
   const path = route?.path;
-  if (typeof path === "string" || path === undefined) return path;
+  if (typeof path === "string") return path;
   const paths = [path].flat();
   return paths.every((one) => typeof one === "string") ? paths.join(", ") : undefined;
 }
@@ -119,34 +119,34 @@ export function parsedPath(base: string, path: string, target: string, sentTarge
   // If the app rewrites paths, a rule may use the rewritten path or the sent one.
   const sent = sentPath(sentTarget);
   if (sent !== routed && `${sent}/` !== routed) possible.push(sent);
-  const known = certainStart(target);
-  if (known !== undefined) possible.push({ path: base + known, unknown: "after" });
-  const knownOfSent = target === sentTarget ? undefined : certainStart(sentTarget);
-  if (knownOfSent !== undefined) possible.push({ path: knownOfSent, unknown: "after" });
+  for (const [parsed, before] of new Map([
+    [sentTarget, ""],
+    [target, base],
+  ])) {
+    const known = certainStart(parsed);
+    if (known !== undefined) possible.push({ path: before + known, unknown: "after" });
+  }
   return possible.length === 1 ? routed : possible;
 }
 
 /** A target with one of these is left to `url.parse`. */
 const parsedAnew = /[\t\n\f\r #\xa0\ufeff]/;
 
-/** The path of a request target, as written. Fastify's router never looks at its first character, so `*login` is `/login` there. */
+/**
+ * The path of a request target, as written. Fastify's router never looks at its first character, so `*login` is `/login` there. Of
+ * `http:///login` it is `//login`, because some servers read a host after three slashes too.
+ */
 export function sentPath(target: string): string {
-  const path = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(target)?.[1];
-  return path?.startsWith("/") ? path : `/${path?.slice(1) ?? ""}`;
+  return `/${/^(?:[a-z][a-z\d+.-]*:(?:\/\/[^/?#]+|\/(?=\/)))?[^?#]?([^?#]*)/i.exec(target)?.[1] ?? ""}`;
 }
 
 /** The first segments, on which all routers agree; undefined if they agree on the whole path. */
 function certainStart(target: string): string | undefined {
-  let from = 0;
-  if (/^[/*]/.test(target)) {
-    if (!parsedAnew.test(target)) return undefined;
-  } else {
-    // Of `http://h:80a`, the path is `/:80a` to `url.parse`.
-    const host = /^[a-z][a-z\d+.-]*:\/\/(?:[\w.:@-]*@)?(?:\[[\da-f:.]+\]|[\w.-]*)(?::\d*)?(?=[/?#]|$)/i.exec(target);
-    if (host === null) return "";
-    from = host[0].length;
-  }
-  const path = sentPath(target.slice(from));
+  // Of `http://h:80a`, the path is `/:80a` to `url.parse`.
+  const host = /^(?:(?=[/*])|[a-z][a-z\d+.-]*:\/\/(?:[\w.:@-]*@)?(?:\[[\da-f:.]+\]|[\w.-]*)(?::\d*)?(?=[/?#]|$))/i.exec(target)?.[0];
+  if (host === undefined) return "";
+  if (host === "" && !parsedAnew.test(target)) return undefined;
+  const path = sentPath(target.slice(host.length));
   // Characters that `url.parse` escapes or reads as a slash, and what it may read as a host.
   const unlike = path.search(/[\s"'<>\\^`{|}]|\/\//);
   return unlike < 0 ? undefined : path.slice(0, path.lastIndexOf("/", unlike));

@@ -28,8 +28,6 @@ function framework(name: string, options: FastifyServerOptions): Framework {
     // Only the whole app can rewrite paths.
     abilities: { mounts: ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], files: false, rewrites: true },
     http2: true,
-    // Its routes are written without percent-encoding.
-    otherwise: /%/,
     build(plan, parts) {
       const app = Fastify({
         ...options,
