@@ -35,6 +35,18 @@ it("all packages have one version, and Changesets keep it one", () => {
   expect(fixed).toEqual([manifests.map(({ name }) => name).sort()]);
 });
 
+it("no package installs a framework that it does not ask for", () => {
+  const installed = manifests.flatMap(({ name, dependencies = {}, peerDependencies = {} }) =>
+    Object.keys(dependencies).flatMap((dependency) => {
+      const { peerDependencies: peers = {}, peerDependenciesMeta: meta = {} } = manifests.find(({ name }) => name === dependency) ?? {};
+      // Package managers install what is not optional.
+      const needed = Object.keys(peers).filter((peer) => !meta[peer]?.optional && !(peer in { ...dependencies, ...peerDependencies }));
+      return needed.map((peer) => `${name}: ${peer}`);
+    }),
+  );
+  expect(installed).toEqual([]);
+});
+
 it("docs/security.md says what each package installs and contains", () => {
   const page = readFileSync(join(packages, "../docs/security.md"), "utf8");
   const cells = page.split("\n").map((line) => line.split("|").map((cell): string[] => cell.match(/[^`\s,]+(?=`)/g) ?? []));
