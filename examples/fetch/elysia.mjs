@@ -6,7 +6,8 @@ import { createApp } from "./app.mjs";
 const limit = rateLimit({ name: "all", limit: 1000, window: "1m" });
 const app = createApp();
 
-const { server } = new Elysia()
+// By default, Elysia takes hosts to be long, and `Host: h` changes the path that it serves.
+const { server } = new Elysia({ handler: { standardHostname: false } })
   .onRequest(async ({ request, server, set }) => {
     const { response, headers } = await limit.check(request, server);
     if (response) return response;
