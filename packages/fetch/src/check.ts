@@ -42,16 +42,19 @@ export const fetchReader: RequestReader<FetchRequest> = {
   app: () => fetchReader,
   method: ({ request }) => request.method,
   path({ request: { url } }) {
+    const path = new URL(url).pathname;
     // Some servers pass a URL as the client wrote it.
-    const [path, sent] = [new URL(url).pathname, sentPath(url)];
-    return path === sent ? path : [path, sent];
+    const sent = sentPath(url);
+    // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
+    const page = path.replace(/(\/(__|q-)data\.json|(\/_(root)?)?\.data)$/, "");
+    return page === sent ? page : [path, sent, page];
   },
   header: ({ request }, name) => webHeader(request, name),
   remoteAddress: address,
   clientIp: address,
   hasLeft: ({ request, context }) => hasLeft(request, context),
   // Who passes an address knows the proxies.
-  trustsProxy: ({ request, context }) => context.ip !== undefined || edgeAddress(request, context) !== undefined,
+  trustsProxy: ({ request, context }) => (context.ip ?? edgeAddress(request, context)) !== undefined,
   route: ({ context: { route } }) => (typeof route === "string" ? route : undefined),
 };
 

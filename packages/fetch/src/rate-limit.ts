@@ -1,5 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import {
+  andThen,
   answeredBy,
   clientClosedRequest,
   foreignRequest,
@@ -86,8 +87,7 @@ export function rateLimit<
   const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Decided> => {
     if (typeof request?.headers?.get !== "function") throw foreignRequest("a Request of the Fetch API", request);
     const call = { request, context: (context ?? {}) as Context };
-    const outcome = limit.decide(call);
-    return isPromise(outcome) ? outcome.then((later) => apply(call, more, later)) : apply(call, more, outcome);
+    return andThen(limit.decide(call), (outcome) => apply(call, more, outcome));
   };
 
   const wrap = (handler: Handler<Request, readonly unknown[]>) => {

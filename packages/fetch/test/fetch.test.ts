@@ -104,6 +104,19 @@ it.each<[string, object, FetchContext]>([
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
 });
 
+it.each([
+  ["/posts/:id", "/posts/7/__data.json"],
+  ["/posts/:id", "/posts/7/q-data.json"],
+  ["/login", "/login.data"],
+  ["/login", "/login/_.data"],
+  ["/", "/_root.data"],
+  ["/", "/__data.json"],
+])("a rule for the page %s counts requests for its data, as frameworks send them: %s", async (path, target) => {
+  const limit = rateLimit({ rules: [{ name: "page", limit: 5, window: "365d", key: "global", match: { path } }] });
+  expect((await limit.check(new Request(`http://h${target}?x`))).decision?.name).toBe("page");
+  expect((await limit.check(new Request(`http://h/other${target}`))).decision?.name).toBe(undefined);
+});
+
 it("clientIp says which header counts: X-Forwarded-For behind a proxy, X-Real-IP on Vercel", async () => {
   for (const [clientIp, headers] of [
     [{ trustedHops: 1 }, { "x-forwarded-for": `198.51.100.1, ${ip}` }],
