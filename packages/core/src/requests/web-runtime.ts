@@ -95,9 +95,8 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
  * @param passed what the runtime passes beside the request.
  */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
-  const { incoming, requestIP, port, remoteAddr } = runtimeOf(request, passed);
-  if (incoming) return isGone(incoming);
-  return request.signal.aborted || (!!(requestIP ? port : remoteAddr?.hostname) && !socketAddress(request, passed));
+  const { incoming } = runtimeOf(request, passed);
+  return incoming ? isGone(incoming) : request.signal.aborted || socketAddress(request, passed) === "";
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
@@ -107,7 +106,8 @@ export function upgradedSocketOf(request: WebRequest, passed: unknown): NodeSock
 }
 
 /**
- * The address at the other end of the socket, if the runtime reports it: the client's, or the last proxy's.
+ * The address at the other end of the socket, if the runtime reports it: the client's, or the last proxy's. Empty if the connection was reset:
+ * Bun tells no address then, and Deno 0.0.0.0.
  * @param passed what the runtime passes beside the request: Bun's server, Deno's information, an environment.
  */
 export function socketAddress(request: WebRequest, passed: unknown): string | undefined {
@@ -115,10 +115,9 @@ export function socketAddress(request: WebRequest, passed: unknown): string | un
   if (cloudflare) return cloudflare.clientIp;
   const runtime = runtimeOf(request, passed);
   if (runtime.incoming) return runtime.incoming.socket?.remoteAddress;
-  if (typeof runtime.requestIP === "function") return runtime.requestIP(request as never)?.address;
+  if (typeof runtime.requestIP === "function") return runtime.requestIP(request as never)?.address ?? (runtime.port ? "" : undefined);
   const hostname = runtime.remoteAddr?.hostname;
-  // Deno's, of a connection that was reset.
-  return hostname !== "0.0.0.0" ? hostname : undefined;
+  return hostname === "0.0.0.0" ? "" : hostname;
 }
 
 /**

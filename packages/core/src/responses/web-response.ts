@@ -70,7 +70,7 @@ export async function answeredBy<R extends WebResponse>(
   if (typeof given.headers === "object") return given;
   throw new FloodgateError(
     "FLOODGATE_INVALID_ANSWER",
-    `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${shown(given)}. Write onLimited: ${example}.`,
+    `rateLimit: \`onLimited\` must answer a response or undefined, but answered ${shown(given)}. Write onLimited: ${example}.`,
   );
 }
 

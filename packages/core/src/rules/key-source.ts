@@ -164,7 +164,7 @@ function checkKind(where: string, given: unknown, match: CompiledMatch | undefin
   }
   if (name !== "route" && !name.startsWith(headerMark)) return;
   throw conflict(
-    `${where}: \`key\` is ${shown(given)}, which only HTTP requests have, but the rule counts descriptors. Write key: "descriptor:remote_address", or "ip" for the client address in that entry.`,
+    `${where}: \`key\` is ${shown(given)}, which only HTTP requests have, but the rule counts descriptors. Write key: "descriptor:remote_address".`,
   );
 }
 
