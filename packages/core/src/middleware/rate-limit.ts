@@ -27,23 +27,26 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    * shadow mode, it throws nothing.
    */
   decide(request: Req): Promised<Outcome> {
+    const version = this.rules.current;
     try {
       const context = new RequestContext(request, this, this.settings);
-      this.observer?.sees(context, this.rules.current.rules);
+      this.observer?.sees(context, version.rules);
       const outcome =
         this.skip === undefined
-          ? this.#ask(context)
+          ? this.#ask(context, version)
           : andThen<unknown, Outcome>(this.skip(request), (skips) =>
-              yesOrNo(this.where, "skip", skips, '(req) => req.path === "/health"') ? this.#pass(context, "skipped") : this.#ask(context),
+              yesOrNo(this.where, "skip", skips, '(req) => req.path === "/health"')
+                ? this.#pass(context, "skipped")
+                : this.#ask(context, version),
             );
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
       if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withHeader(outcome, context.extraHeader);
       return outcome.then(
         (later) => (context.extraHeader === undefined ? later : withHeader(later, context.extraHeader)),
-        (fault) => this.fault(fault, request),
+        (fault) => this.fault(fault, version, request),
       );
     } catch (fault) {
-      return this.fault(fault, request);
+      return this.fault(fault, version, request);
     }
   }
 
@@ -52,8 +55,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     return new RequestContext(request, this, this.settings);
   }
 
-  #ask(context: RequestContext<Req>): Promised<Outcome> {
-    const version = this.rules.current;
+  #ask(context: RequestContext<Req>, version: Version<Req>): Promised<Outcome> {
     const { index, http, mayRejectPath } = version.rules;
     let rules = index === undefined ? http : index.find(context);
     if (context.previousHere !== undefined) rules = rules.filter(({ name }) => !context.wasCheckedUnder(name));
@@ -142,8 +144,8 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    * What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode, or the client has left and its address
    * with it: nobody receives the answer.
    */
-  fault(fault: unknown, request?: Req): Outcome {
-    if (!this.version.rules.allShadow) {
+  fault(fault: unknown, version: Version<Req>, request?: Req): Outcome {
+    if (!version.rules.allShadow) {
       const isNoIp = (fault as Partial<FloodgateError> | null)?.code === "FLOODGATE_NO_CLIENT_IP";
       return isNoIp && this.settings.reader.hasLeft?.(request as Req) ? left : throwFault(fault);
     }

@@ -39,15 +39,19 @@ export async function decideDescriptors(
   limit: RateLimit<GatewayRequest>,
   requests: readonly GatewayRequest[],
 ): Promise<DescriptorsOutcome> {
+  const { version } = limit;
   try {
-    return await decide(limit, requests);
+    return await decide(limit, version, requests);
   } catch (error) {
-    return undecided(limit.fault(error), requests.length);
+    return undecided(limit.fault(error, version), requests.length);
   }
 }
 
-async function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promise<DescriptorsOutcome> {
-  const { version } = limit;
+async function decide(
+  limit: RateLimit<GatewayRequest>,
+  version: RateLimit<GatewayRequest>["version"],
+  requests: readonly GatewayRequest[],
+): Promise<DescriptorsOutcome> {
   const contexts = requests.map((request) => limit.contextOf(request));
   const asks = await Promise.all(
     contexts.flatMap((context, place) => {
