@@ -164,7 +164,7 @@ export class Operations {
     return { value };
   }
 
-  /** Uses each part of a receipt. A part that fails does not keep the others from being used. */
+  /** Uses each part of a receipt whose rule is still in force. A part that fails does not keep the others from being used. */
   async #each<T>(receipt: string, use: PartUse<T>): Promise<{ readonly rule: string; readonly done: T }[]> {
     if (!this.#hasSecret) {
       throw new Problem(
@@ -173,15 +173,14 @@ export class Operations {
         "This server counts in Redis, which several instances share, but has no secret that they all know, so it has signed no receipts. Set secretFile to the same file on each instance: --secret-file /run/secrets/floodgate.",
       );
     }
-    const parts = parseReceipt(receipt);
-    const limiters = parts.map(([rule]) => this.#limiter(rule));
     const used = await Promise.allSettled(
-      parts.map(async ([rule, key, part], i) => ({ rule, done: await use(limiters[i] as Limiter, key, part) })),
+      parseReceipt(receipt).map(async ([rule, key, part]) => ({ rule, done: await use(this.#limiter(rule), key, part) })),
     );
-    return used.map((part) => {
-      if (part.status === "rejected") throw part.reason;
-      return part.value;
-    });
+    const done = used.flatMap((part) => (part.status === "fulfilled" ? [part.value] : []));
+    for (const part of used) {
+      if (part.status === "rejected" && (done.length === 0 || !isOfOtherRule(part.reason))) throw part.reason;
+    }
+    return done;
   }
 
   /** Without a shared secret, receipts of a memory store are signed by a secret of this process. */
@@ -197,6 +196,11 @@ export class Operations {
     const known = [...limiters.keys()].slice(0, 20).join(", ");
     throw new Problem(404, "FLOODGATE_UNKNOWN_RULE", `There is no rule ${JSON.stringify(rule)}. The rules are ${known}.`);
   }
+}
+
+/** Whether a part of a receipt failed because its rule is no longer in force, or has another algorithm or other times now. */
+function isOfOtherRule({ code }: { readonly code?: unknown }): boolean {
+  return code === "FLOODGATE_UNKNOWN_RULE" || code === "FLOODGATE_INVALID_RECEIPT";
 }
 
 type PartUse<T> = (limiter: Limiter, key: LimiterKey, receipt: string) => Promised<T>;

@@ -1,14 +1,15 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Settings } from "../../src/index.js";
 import { few, startServe } from "../world.js";
 import { apiClient, type Post } from "./client.js";
 
+const apiOnly = { presets: [], apiListen: "127.0.0.1:0" };
+
 async function startApi(rules: readonly object[], settings: Partial<Settings> = {}): Promise<Post> {
-  const { api } = await startServe(rules, { presets: [], apiListen: "127.0.0.1:0", ...settings });
-  return apiClient(api);
+  return apiClient((await startServe(rules, { ...apiOnly, ...settings })).api);
 }
 
 const emails = { name: "emails", key: "global", policy: { algorithm: "token-bucket", capacity: 10, refill: 1, every: "365d" } };
@@ -202,6 +203,34 @@ describe("A receipt", () => {
     const { receipt } = (await post("/v1/check", body)).body;
     expect((await post("/v1/refund", { receipt })).body.units).toEqual([expect.objectContaining({ units: -1 })]);
     expect((await post("/v1/check", body)).body.decisions[0]).toMatchObject({ remaining: 4 });
+  });
+
+  it("is used for the rules that are still in force", async () => {
+    const changing = (hold: string) => ({ name: "changing", key: "global", policy: { algorithm: "concurrency", limit: 9, hold } });
+    const slots = { name: "slots", key: "global", policy: { algorithm: "concurrency", limit: 2, hold: "1h" } };
+    const { api, rulesFile } = await startServe([few(10), slots, emails, changing("1h")], apiOnly);
+    const post = await apiClient(api);
+    const checks = [
+      { rule: "few", key: "ann" },
+      { rule: "emails", key: "global" },
+      { rule: "slots", key: "global" },
+      { rule: "changing", key: "global" },
+    ];
+    const check = async () => (await post("/v1/check", { checks })).body.receipt;
+    const [settled, refunded] = [await check(), await check()];
+    const gone = (await post("/v1/check", { rule: "emails", key: "global" })).body.receipt;
+    writeFileSync(rulesFile, JSON.stringify({ rules: [few(10), slots, changing("2h")] }));
+    await vi.waitFor(async () => expect((await post("/v1/refund", { receipt: gone })).status).toBe(404), { timeout: 10_000 });
+    expect((await post("/v1/renew", { receipt: settled })).body).toEqual({ allowed: true, slots: [{ rule: "slots", allowed: true }] });
+    expect((await post("/v1/settle", { receipt: settled, cost: 3 })).body.units).toEqual([
+      { rule: "few", units: 2 },
+      { rule: "slots", units: -1 },
+    ]);
+    expect((await post("/v1/refund", { receipt: refunded })).body.units).toEqual([
+      { rule: "few", units: -1 },
+      { rule: "slots", units: -1 },
+    ]);
+    expect((await post("/v1/status", { rule: "few", key: "ann" })).body).toMatchObject({ remaining: 7 });
   });
 
   it("is refused if it was altered", async () => {
