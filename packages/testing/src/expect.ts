@@ -105,8 +105,9 @@ function see(response: TestedResponse): Seen {
       : (numberIn(header("ratelimit"), /remaining=(\d+)/) ??
         numberIn(header("ratelimit-remaining") ?? header("x-ratelimit-remaining"), /^(\d+)$/));
   const said = violated(response.body) ?? violated(text);
-  // The wait of the limit that rejected is the longest, and is in Retry-After.
-  const by = said ?? (items.length === 0 ? undefined : items.filter(({ wait }) => wait === retryAfter).map(({ name }) => name));
+  // The wait of the limit that rejected is the longest, and is in Retry-After. Nobody knows the wait for a slot: then Retry-After is 1.
+  const rejecting = items.filter(({ wait }) => wait === retryAfter || (wait === undefined && retryAfter === 1));
+  const by = said ?? (rejecting.length === 0 ? undefined : rejecting.map(({ name }) => name));
   const shown = ["RateLimit-Policy", "RateLimit", "RateLimit-Remaining", "X-RateLimit-Remaining", "Retry-After", "Content-Type"].flatMap(
     (name) => (header(name.toLowerCase()) === undefined ? [] : [`  ${name}: ${header(name.toLowerCase())}`]),
   );

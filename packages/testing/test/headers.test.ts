@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { it } from "vitest";
+import { runs } from "../../../test/runs.js";
+import {
+  concurrency,
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  headersOf,
+  leakyBucket,
+  memoryStore,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "../../express/src/index.js";
+import { expectLimited, expectNotLimited, testClock } from "../src/index.js";
+
+const limit = fc.integer({ min: 1, max: 3 });
+const policy = fc.oneof(
+  limit.map((limit) => fixedWindow({ limit, window: "1m" })),
+  limit.map((limit) => slidingWindowLog({ limit, window: "1m" })),
+  limit.map((limit) => slidingWindowCounter({ limit, window: "1h" })),
+  limit.map((capacity) => tokenBucket({ capacity, refill: 1, every: "10s" })),
+  limit.map((capacity) => leakyBucket({ capacity, leak: 1, every: "1s" })),
+  limit.map((limit) => gcra({ limit, window: "1m" })),
+  limit.map((limit) => concurrency({ limit, hold: "30s" })),
+);
+/** Names that a careless reader of the headers would take for something else. */
+const name = fc.oneof(fc.constantFrom('";r=0;t=1', "\\", '"', ', "x";r=1', "a;r=2;t=3", "remaining=7"), fc.stringMatching(/^[ -~]{1,20}$/));
+const limits = fc.uniqueArray(fc.record({ name, policy }), { selector: ({ name }) => name, minLength: 1, maxLength: 3 });
+const steps = fc.array(fc.record({ seconds: fc.integer({ min: 1, max: 20 }), cost: fc.integer({ min: 1, max: 4 }) }), {
+  minLength: 1,
+  maxLength: 10,
+});
+
+it("the assertions read what the headers say of any limits, whatever their names", () => {
+  fc.assert(
+    fc.property(limits, steps, (limits, steps) => {
+      const clock = testClock();
+      const store = memoryStore({ clock, maxKeys: 100 });
+      const limiters = limits.map((limit) => createLimiter({ ...limit, store }));
+      for (const { seconds, cost } of steps) {
+        clock.advance(1000 * seconds);
+        const { allowed, all, decision } = consumeAll(limiters.map((limiter) => ({ limiter, key: "k", cost })));
+        const headers = Object.fromEntries(Object.entries(headersOf(all)).map(([name, value]) => [name.toLowerCase(), value]));
+        const response = { status: allowed ? 200 : 429, headers, text: "no" };
+        if (allowed) expectNotLimited(response, { remaining: Math.min(...all.map(({ remaining }) => remaining)) });
+        else expectLimited(response, { by: decision.name });
+      }
+    }),
+    runs(500),
+  );
+});
