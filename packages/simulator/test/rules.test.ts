@@ -1,5 +1,5 @@
 import { type FloodgateEvent, observe } from "@floodgate/core";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { simulate, simulationJson, simulationText } from "../src/index.js";
 import { lineAt, logOf, rules } from "./logs.js";
 
@@ -89,6 +89,18 @@ it("keys that a store would hold at once are counted exactly, with what they nee
   ].flat();
   const { rules: measured } = await simulate([logOf(lines)], set);
   expect(measured).toMatchObject([{ keysAtOnce: 3, memory: { inMemory: 3 * 124, inRedis: 3 * 120 } }]);
+});
+
+it("a grant counts as long as it is in force now, and a note says so", async () => {
+  const words = "limit: 1, window: 1m, plans: { pro: { limit: 2 } }";
+  const set = rules(`rules:
+  - { name: now, ${words}, grants: [{ key: 192.0.2.1, plan: pro, until: 9999-12-31 }] }
+  - { name: ended, ${words}, mode: shadow, grants: [{ key: 192.0.2.1, plan: pro, until: 2026-11-21 }] }`);
+  vi.setSystemTime("2026-11-22");
+  const simulation = await simulate([logOf(Array.from({ length: 3 }, () => lineAt("192.0.2.1", 1)))], set);
+  vi.useRealTimers();
+  expect(simulation.rules).toMatchObject([{ limited: 1 }, { limited: 2 }]);
+  expect(simulation.notes.join()).toContain("The grants that are in force now count");
 });
 
 it("a replay is not traffic of the app: who observes the process hears of no decision", async () => {

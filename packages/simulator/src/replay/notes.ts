@@ -45,6 +45,9 @@ export function notesOf(
   if (set.rules.some(({ settle }) => settle !== undefined)) {
     notes.push("Some rules settle the cost of a request after its response. A log does not have that, so the cost at the start counts.");
   }
+  if (set.rules.some(({ grants }) => grants !== undefined && grants.length > 0)) {
+    notes.push("Some rules grant plans for a time. The grants that are in force now count, not those of the times in the log.");
+  }
   for (const name of replay.unknownFields) {
     const what = name.startsWith("header:")
       ? `the header ${JSON.stringify(name.slice("header:".length))}`
