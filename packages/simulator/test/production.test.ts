@@ -5,7 +5,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { runs } from "../../../test/runs.js";
-import { simulate } from "../src/index.js";
+import { simulate, watchShadowRules } from "../src/index.js";
 import { logOf } from "./logs.js";
 
 interface Request {
@@ -95,6 +95,7 @@ function inProduction(rules: readonly PlainRule[], requests: readonly Request[])
     reader,
     () => store,
   );
+  const watch = watchShadowRules({ top: 100 });
   let rejected = 0;
   for (const request of requests) {
     nowMs += request.afterMs;
@@ -105,10 +106,12 @@ function inProduction(rules: readonly PlainRule[], requests: readonly Request[])
       if (action === "pass" || !decision.allowed) decided.get(rule.name)?.push({ key, atMs: nowMs, decision });
     });
   }
+  const watched = watch.simulation().rules;
+  watch.stop();
   limit.close();
   const counted = (name: string, type: FloodgateEvent["type"]) =>
     events.filter((event) => event.type === type && "name" in event && event.name === name).length;
-  return { rejected, decided, counted };
+  return { rejected, decided, counted, watched };
 }
 
 const startMs = Date.UTC(2026, 10, 20, 12, 0, 0);
@@ -126,7 +129,7 @@ it("a replay of a log decides as the app would have, and measures what it decide
   await fc.assert(
     fc.asyncProperty(sets, fc.array(request, { minLength: 1, maxLength: 60, size: "max" }), async (set, requests) => {
       const rules = set.map((rule, i): PlainRule => ({ name: `r${i}`, onMissingKey: "skip", ...rule }));
-      const { rejected, decided, counted } = inProduction(rules, requests);
+      const { rejected, decided, counted, watched } = inProduction(rules, requests);
       let timeMs = startMs;
       const lines = requests.map(({ afterMs, ...fields }) => {
         timeMs += afterMs;
@@ -135,6 +138,13 @@ it("a replay of a log decides as the app would have, and measures what it decide
       const options = { keys: { user: "user" }, costs: { items: "items" }, plan: "plan", top: 100 };
       const simulation = await simulate([logOf(lines)], { rules }, options);
       expect(simulation).toMatchObject({ requests: requests.length, rejected, skipped: 0, failed: {} });
+      for (const rule of simulation.rules)
+        if (rule.mode === "shadow")
+          expect(watched.find(({ name }) => name === rule.name)).toMatchObject({
+            ...rule,
+            memory: expect.anything(),
+            by: expect.anything(),
+          });
       for (const { name, policy, topLimited, heaviest, ...measured } of simulation.rules) {
         const all = decided.get(name) ?? [];
         const [allowed, limited] = [all.filter(({ decision }) => decision.allowed), all.filter(({ decision }) => !decision.allowed)];

@@ -1,5 +1,5 @@
 import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
-import { inventory } from "@floodgate/core/rules";
+import { type InventoryLimit, inventory } from "@floodgate/core/rules";
 import { KeyIndex } from "../measure/key-index.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/tally.js";
@@ -19,8 +19,11 @@ export interface ShadowWatch {
 
 /** A rule that was heard of. */
 interface Heard {
+  /** Its own, not that of a plan. */
   readonly policy: Policy;
   readonly meter: RuleMeter;
+  /** The policies that have decided: its own, those of plans, and the same after the rules were read again. */
+  readonly decided: WeakSet<Policy>;
 }
 
 /**
@@ -39,9 +42,13 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
   let together: readonly Decision[] | undefined;
   const heard = ({ decision, key, name }: DecisionEvent): void => {
     let rule = rules.get(name);
-    if (rule === undefined || rule.policy.spanMs !== decision.policy.spanMs || rule.policy.algorithm !== decision.policy.algorithm) {
-      rule = { policy: decision.policy, meter: new RuleMeter(decision.policy.spanMs, new KeyIndex(maxClients)) };
-      rules.set(name, rule);
+    if (rule?.decided.has(decision.policy) !== true) {
+      const own = shadowLimits().find((limit) => limit.name === name)?.policy ?? rule?.policy ?? decision.policy;
+      if (rule === undefined || rule.policy.spanMs !== own.spanMs || rule.policy.algorithm !== own.algorithm) {
+        rule = { policy: own, meter: new RuleMeter(own.spanMs, new KeyIndex(maxClients)), decided: new WeakSet() };
+        rules.set(name, rule);
+      }
+      rule.decided.add(decision.policy);
     }
     // A clock may step back.
     tally.lastMs = Math.max(tally.lastMs, decision.atMs);
@@ -74,7 +81,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
     }
   });
   const simulation = (): Simulation => {
-    const known = inventory().limits.filter(({ shadow }) => shadow);
+    const known = shadowLimits();
     const names = new Set([...rules.keys(), ...known.map(({ name }) => name)]);
     const measured = [...names].flatMap((name): SimulatedRule[] => {
       const words = known.find((limit) => limit.name === name);
@@ -87,4 +94,8 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
     return { ...summaryOf(tally), rules: measured, rejected: 0, failed: {}, notes: unmeasuredNote(measured, "maxClients") };
   };
   return { simulation, stop };
+}
+
+function shadowLimits(): readonly InventoryLimit[] {
+  return inventory().limits.filter(({ shadow }) => shadow);
 }

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { fixedWindow, limitFor } from "@floodgate/core";
+import type { RuleSet, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { memoryStore } from "@floodgate/store-memory";
 import express from "express";
@@ -57,6 +59,42 @@ it("measures the shadow rules of an Express app as simulate measures a log with 
     watch.stop();
     server.close();
     limiter.close();
+  }
+});
+
+it("measures a rule anew if its algorithm or times change, and not for each plan", async () => {
+  const users: RuleUser[] = [];
+  const version = (limit: number, window: "1m" | "1h"): RuleSet => ({
+    rules: [{ name: "job", key: "global", limit, window, mode: "shadow", plans: { pro: fixedWindow({ limit: 9, window: "1d" }) } }],
+  });
+  const limit = limitFor<string>({
+    rules: {
+      current: version(2, "1m"),
+      subscribe: (user) => {
+        users.push(user);
+        return () => undefined;
+      },
+    },
+    store: memoryStore(),
+    plan: (plan) => plan,
+  });
+  const watch = watchShadowRules();
+  const requestsAfter = async (...plans: string[]): Promise<unknown> => {
+    for (const plan of plans) await limit.check(plan);
+    return watch.simulation().rules[0];
+  };
+  const become = (set: RuleSet): void => {
+    for (const activate of users.map(({ prepare }) => prepare(set))) activate();
+  };
+  try {
+    expect(await requestsAfter("free", "pro", "free", "pro")).toMatchObject({ requests: 4, windowMs: 60_000 });
+    become(version(3, "1m"));
+    expect(await requestsAfter("pro", "free")).toMatchObject({ requests: 6, windowMs: 60_000 });
+    become(version(3, "1h"));
+    expect(await requestsAfter("pro", "free")).toMatchObject({ requests: 2, windowMs: 3_600_000 });
+  } finally {
+    watch.stop();
+    limit.close();
   }
 });
 
