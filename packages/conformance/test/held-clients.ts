@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { leakyBucket } from "@floodgate/core";
+import { concurrency, leakyBucket } from "@floodgate/core";
+import { slotsHeld } from "@floodgate/core/rules";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { runs } from "../../../test/runs.js";
@@ -29,7 +30,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 export function heldClients(adapter: Adapter): void {
   describe(`random held clients: ${adapter.name}`, () => {
     for (const http2 of adapter.http2 === true ? [false, true] : [false]) {
-      it(`a held request is served at its turn, unless its client left earlier (HTTP/${http2 ? 2 : 1.1})`, async () => {
+      it(`a held request is served at its turn, unless its client left earlier, and gives its slot back (HTTP/${http2 ? 2 : 1.1})`, async () => {
         vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
         const web = new Web(adapter);
         try {
@@ -59,21 +60,26 @@ class Schedule {
   decided = 0;
 }
 
-/** An app that holds the requests of each run in a queue of its own. */
+/** An app that holds the requests of each run in a queue of its own. Each has a slot meanwhile. */
 function queue(web: Web, http2: boolean, schedule: () => Schedule): Promise<App> {
   return web.start({
     http2,
     limits: [
       {
-        name: "queue",
-        policy: leakyBucket({ capacity: 12, leak: 1, every: "1s" }),
-        key: (request) => {
-          schedule().asking = request.header("x-id") ?? "";
-          return request.header("x-run") ?? "";
-        },
+        rules: [
+          {
+            name: "queue",
+            policy: leakyBucket({ capacity: 12, leak: 1, every: "1s" }),
+            key: (request) => {
+              schedule().asking = request.header("x-id") ?? "";
+              return request.header("x-run") ?? "";
+            },
+          },
+          { name: "in flight", policy: concurrency({ limit: 1000, hold: "1h" }), key: "global" },
+        ],
         // The store is synchronous, so the event arrives before the next request's key is read.
         onEvent: (event) => {
-          if (event.type === "request") return;
+          if (event.type === "request" || !("name" in event) || event.name !== "queue") return;
           const { asking, dueMs } = schedule();
           schedule().decided++;
           if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);
@@ -119,6 +125,7 @@ async function playSchedule(
   for (let i = 0; i < 3; i++) await turn();
   const expected = [...dueMs].filter(([id, ms]) => ms <= (leftMs.get(Number(id[0])) ?? Number.POSITIVE_INFINITY));
   assert.deepEqual(served.sort(), expected.map(([id]) => id).sort());
-  assert.equal(vi.getTimerCount(), 0);
   for (const client of clients) await client.leave();
+  await until(() => slotsHeld().length === 0, "the slots");
+  assert.equal(vi.getTimerCount(), 0);
 }
