@@ -28,8 +28,10 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    */
   decide(request: Req): Promised<Outcome> {
     const version = this.rules.current;
+    let made: RequestContext<Req> | undefined;
     try {
       const context = new RequestContext(request, this, this.settings);
+      made = context;
       this.observer?.sees(context, version.rules);
       const outcome =
         this.skip === undefined
@@ -43,10 +45,10 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
       if (!("then" in outcome)) return context.extraHeader === undefined ? outcome : withHeader(outcome, context.extraHeader);
       return outcome.then(
         (later) => (context.extraHeader === undefined ? later : withHeader(later, context.extraHeader)),
-        (fault) => this.fault(fault, version, request),
+        (fault) => this.fault(fault, version, context),
       );
     } catch (fault) {
-      return this.fault(fault, version, request);
+      return this.fault(fault, version, made);
     }
   }
 
@@ -135,7 +137,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
   }
 
   /** Lets a request pass that no rule has counted. */
-  #pass(context: RequestContext<Req>, result: "skipped" | "exempt" | "uncounted", name?: string): Outcome {
+  #pass(context: RequestContext<Req> | undefined, result: "skipped" | "exempt" | "uncounted", name?: string): Outcome {
     emitRequest(this.requestListener, result, name, context);
     return unlimited;
   }
@@ -144,12 +146,12 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    * What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode, or the client has left and its address
    * with it: nobody receives the answer.
    */
-  fault(fault: unknown, version: Version<Req>, request?: Req): Outcome {
+  fault(fault: unknown, version: Version<Req>, context?: RequestContext<Req>): Outcome {
     if (!version.rules.allShadow) {
       const isNoIp = (fault as Partial<FloodgateError> | null)?.code === "FLOODGATE_NO_CLIENT_IP";
-      return isNoIp && this.settings.reader.hasLeft?.(request as Req) ? left : throwFault(fault);
+      return isNoIp && context !== undefined && this.settings.reader.hasLeft?.(context.request) ? left : throwFault(fault);
     }
     this.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault("All rules are", fault));
-    return unlimited;
+    return this.#pass(context, "uncounted");
   }
 }

@@ -83,6 +83,8 @@ interface Pass {
   /** The passes of the request before. */
   readonly before: readonly Pass[];
   readonly calls: Call[];
+  /** How many events the request has had. */
+  requests: number;
   outcome: Outcome | "fails" | undefined;
   ended: boolean;
 }
@@ -206,7 +208,10 @@ class LiveApp {
         costs: { tokens: ({ tokens }) => this.#slow(() => tokens) },
         plan: ({ plan }) => this.#slow(() => plan),
         refundWhen: "5xx",
-        onEvent: () => undefined,
+        onEvent: ({ type }) => {
+          const pass = current.getStore();
+          if (pass !== undefined && type === "request") pass.requests++;
+        },
       },
       [],
       { ...reader, path: ({ path }) => path },
@@ -225,7 +230,7 @@ class LiveApp {
   }
 
   ask(request: Request, before: readonly Pass[] = []): void {
-    const pass: Pass = { request, rules: this.#rules, before, calls: [], outcome: undefined, ended: false };
+    const pass: Pass = { request, rules: this.#rules, before, calls: [], requests: 0, outcome: undefined, ended: false };
     this.passes.push(pass);
     current.run(pass, async () => {
       try {
@@ -286,6 +291,7 @@ it("each request is counted, banned and settled by the rules that were in force 
       const expected = expectedCalls(pass);
       const calls = pass.calls.map(({ what, units }) => `${what} ${units}`);
       expect([pass.outcome === "fails", calls.sort()]).toEqual([expected === undefined, (expected ?? []).sort()]);
+      if (pass.before.length === 0) expect(pass.requests).toBe(expected === undefined ? 0 : 1);
     }
     app.close();
   };
