@@ -22,11 +22,12 @@ export interface RuleLine {
   readonly policy: string;
   readonly cost: number;
   readonly limit: number;
-  readonly used: number;
-  readonly remaining: number;
+  /** Left out if `onStoreError` decided without counts, as `remaining` and `resetAfterMs` then are. */
+  readonly used?: number;
+  readonly remaining?: number;
   /** `null` if no wait helps. */
   readonly retryAfterMs: number | null;
-  readonly resetAfterMs: number;
+  readonly resetAfterMs?: number;
   /** Until when the key is blocked or banned. */
   readonly blockedUntilMs?: number;
   /** When the held units come back by themselves. */
@@ -182,7 +183,8 @@ export function explainHeader(admits: (request: any) => boolean, options: Explai
     const { rules, result, rule } = lineOf(event, decided, options.showKeys === true);
     const items = rules.map((line) => {
       const { key, policy, cost, limit, used, remaining, retryAfterMs } = line;
-      const numbers = `cost=${cost};limit=${limit};used=${used};remaining=${remaining};${retryParameter(retryAfterMs)}`;
+      const counts = used === undefined ? "" : `used=${used};remaining=${remaining};`;
+      const numbers = `cost=${cost};limit=${limit};${counts}${retryParameter(retryAfterMs)}`;
       return `${text(line.rule)};result=${line.result}${line.rule === rule ? ";decides" : ""}${key === undefined ? "" : `;key=${text(key)}`};policy=${text(policy)};${numbers}`;
     });
     if (!rules.some((line) => line.rule === rule)) items.unshift(`${text(rule ?? "")};result=${result};decides`);
@@ -249,12 +251,14 @@ function traceIdIn(header = ""): string | undefined {
 function ruleLineOf(decision: Decision, decided: readonly DecisionEvent[], showKeys: boolean): RuleLine {
   const event = decided.find((event) => event.decision === decision);
   const { name, policy, cost, limit, used, remaining, retryAfterMs, resetAfterMs, blocked, heldUntilMs } = decision;
+  const isCounted = !decision.degraded || decision.degradedBy === "fallback";
   return {
     rule: name,
     ...(event !== undefined && { key: showKeys ? event.key : maskKey(event.key) }),
     result: resultOf({ decision, shadow: event?.shadow === true }),
     policy: describePolicy(policy),
-    ...{ cost, limit, used, remaining, retryAfterMs: finite(retryAfterMs), resetAfterMs },
+    ...{ cost, limit, ...(isCounted && { used, remaining }), retryAfterMs: finite(retryAfterMs) },
+    ...(isCounted && { resetAfterMs }),
     ...(blocked !== undefined && { blockedUntilMs: blocked.untilMs }),
     ...(heldUntilMs !== undefined && { heldUntilMs }),
   };

@@ -166,6 +166,29 @@ describe("the decision log", () => {
     ]);
   });
 
+  it("has no counts of a rule that was decided without the store", async () => {
+    const lines = logged({ passed: 1 });
+    undo.push(explainHeader(() => true));
+    const down = () => {
+      throw new Error("down");
+    };
+    const store = Object.assign(memoryStore(), { consume: down });
+    for (const [onStoreError, result] of [
+      ["allow", "failed-open"],
+      ["deny", "failed-closed"],
+    ] as const) {
+      const limit = rateLimit({ name: result, limit: 5, window: "1m", store, onStoreError, onEvent: () => undefined });
+      undo.push(() => limit.close());
+      const send = await serve(express().use(limit));
+      expect((await send()).headers.get("ratelimit-explain")).toMatch(
+        new RegExp(`^"${result}";result=${result};decides;key="127.0.0.x";policy="5 per 1m";cost=1;limit=5;retry=\\d$`),
+      );
+      expect(lines.at(-1)?.rules[0]).toEqual({
+        ...{ rule: result, key: "127.0.0.x", result, policy: "5 per 1m", cost: 1, limit: 5, retryAfterMs: expect.any(Number) },
+      });
+    }
+  });
+
   it("has a share of the requests that pass", () => {
     const lines = logged({ passed: 0.25 });
     const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 9, window: "1m" }), store: memoryStore() });
