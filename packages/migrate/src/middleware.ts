@@ -69,13 +69,14 @@ export function rewriteLimit(
   options.remove(window);
   rewriting.need("slidingWindowCounter", limit.property);
   const { value, property } = limit;
-  if (value.type === "ArrowFunctionExpression" && value.body.type !== "BlockStatement" && value.params.length <= 1) {
+  const takesMore = readsMore(rewriting.source, limit);
+  if (value.type === "ArrowFunctionExpression" && value.body.type !== "BlockStatement" && !takesMore) {
     limit.rename("policy");
     const isPromise = value.async && !some(value.body, ({ type }) => type === "AwaitExpression");
     withoutParentheses(rewriting.source, value.body);
     edits.appendRight(start(value.body), `slidingWindowCounter({ limit: ${isPromise ? "await (" : ""}`);
     edits.appendLeft(end(value.body), `${isPromise ? ")" : ""}, window: ${code} })`);
-  } else if (property.type === "ObjectProperty" && known.params.length <= 1) {
+  } else if (property.type === "ObjectProperty" && !takesMore) {
     limit.set(
       `policy: async (request) => slidingWindowCounter({ limit: await ${calleeCode(rewriting.source, limit)}(request), window: ${code} })`,
     );

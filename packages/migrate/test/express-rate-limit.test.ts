@@ -112,6 +112,11 @@ apiLimiter.limiter.reset("ann");
     ["ipv6Subnet: false", "ipv6Prefix: 128"],
     ["store: new erl.MemoryStore(), passOnStoreError: true, validate: false, delayMs: 0", ""],
     ["limit: async (req) => limitOf(req)", 'policy: async (req) => slidingWindowCounter({ limit: await (limitOf(req)), window: "1m" })'],
+    ["limit: (req, res) => req.n", 'policy: (req) => slidingWindowCounter({ limit: req.n, window: "1m" })'],
+    [
+      "limit: async (req, res) => { return req.n; }",
+      'policy: async (request) => slidingWindowCounter({ limit: await (async (req) => { return req.n; })(request), window: "1m" })',
+    ],
     ["windowMs: (Number(env) || 60) * 1000", "window: (Number(env) || 60) * 1000"],
     ['skip: (req) => req.path === "/health"', 'skip: (req) => req.path === "/health"'],
     ["skip: (req) => req.user", "skip: (req) => Boolean(req.user)"],
