@@ -92,6 +92,20 @@ describe("the page", () => {
     for (const text of browser.complaints()) expect(text).toContain("text/html");
   });
 
+  it("says since when the failures of a store are counted", async () => {
+    const app = untilEnd(await start("Express", "Failed", 1));
+    const page = untilEnd(await browser.newPage());
+    await page.route("**/data/live", () => undefined);
+    await page.route("**/data/overview", async (route) => {
+      const overview = await (await route.fetch()).json();
+      const stores = overview.stores.map((store: object) => ({ ...store, errors: [{ code: "DOWN", count: 2 }] }));
+      await route.fulfill({ json: { ...overview, stores } });
+    });
+    await page.goto(`http://localhost:${app.port}/_floodgate`);
+    await page.waitForSelector("#stores .bad");
+    expect(await page.locator("#stores ul").first().textContent()).toMatch(/2\sfailures: DOWN\s2since .*\d/);
+  });
+
   it("shows the other sections, and goes on, if one cannot be drawn", async () => {
     const app = untilEnd(await start("Express", "Broken", 1));
     const page = untilEnd(await browser.newPage());

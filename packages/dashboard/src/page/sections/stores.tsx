@@ -1,18 +1,18 @@
-import { count, latency, plural } from "@floodgate/pages/format";
+import { count, latency, moment, plural } from "@floodgate/pages/format";
 import { Card, foreign, path } from "@floodgate/pages/view/elements";
 import type { VNode } from "preact";
 import type { Latency, StoreInfo } from "../../contract.js";
 import { joined, type SectionProps } from "./section.js";
 
 /** Whether each store answers, and how fast. */
-export const Stores = ({ figures: { overview } }: SectionProps): VNode => (
+export const Stores = ({ figures: { overview, nowMs } }: SectionProps): VNode => (
   <Card id="stores" title="Stores" look="half" notes={<p>latency of the last minute</p>}>
-    <div class="stack">{overview.stores.map(storeEntry)}</div>
+    <div class="stack">{overview.stores.map((store) => storeEntry(store, moment(overview.scope.sinceMs, nowMs)))}</div>
     {overview.stores.length === 0 && <p class="empty quiet">No store is in use yet. A store shows here as soon as a limiter uses it.</p>}
   </Card>
 );
 
-function storeEntry(store: StoreInfo): VNode {
+function storeEntry(store: StoreInfo, since: string): VNode {
   const { text, look, means } = breakerWords[store.breaker ?? "closed"];
   const { rules } = store;
   return (
@@ -28,12 +28,12 @@ function storeEntry(store: StoreInfo): VNode {
       </header>
       {look !== "good" && <p class={`notice ${look}`}>{means}</p>}
       {store.latency === undefined ? <p class="quiet">{untimed([store])}</p> : latencyLine(store.latency)}
-      {factsOf(store)}
+      {factsOf(store, since)}
     </article>
   );
 }
 
-function factsOf({ size, evictions, errors }: StoreInfo): VNode {
+function factsOf({ size, evictions, errors }: StoreInfo, since: string): VNode {
   const failures = errors.reduce((sum, each) => sum + each.count, 0);
   return (
     <ul class="row small quiet">
@@ -49,6 +49,7 @@ function factsOf({ size, evictions, errors }: StoreInfo): VNode {
           {errors.map(({ code, count: some }, i) => [i > 0 && ", ", foreign(code), ` ${count(some)}`])}
         </li>
       )}
+      {evictions + failures > 0 && <li>since {since}</li>}
     </ul>
   );
 }
