@@ -3,7 +3,7 @@ import type { CodeBlock, MarkdownFile } from "../src/markdown.js";
 
 // A block of code becomes a module, so that it is checked as it stands. What it takes from blocks above it on the page, it imports from
 // their modules. These imports come after the code, so that a line of the module is a line of the block. A block that begins with the
-// name of a file (`// app.ts`) can be imported under that name.
+// name of a file (`// app.ts`) can be imported under that name. It imports by itself all that it takes, because readers copy it as it stands.
 
 export interface Module {
   /** The name of the module's file, without a folder. */
@@ -46,13 +46,13 @@ export function modulesOf(document: MarkdownFile): Modules {
     const name = `${page}_${block.line}.${isCommonJs ? "c" : "m"}${languages[block.language] === "js" ? "js" : "ts"}`;
     try {
       const { declared, exported, named } = namesOf(block.code);
-      const taken = isCommonJs ? [] : [...named].filter((one) => !declared.has(one) && declaredIn.has(one));
+      const [, file] = /^\/\/ ([\w.-]+\.[mc]?[jt]s)\n/.exec(block.code) ?? [];
+      const taken = isCommonJs || file !== undefined ? [] : [...named].filter((one) => !declared.has(one) && declaredIn.has(one));
       const imports = taken.map((one) => `import { ${one} } from "./${specifierOf(declaredIn.get(one) ?? "")}";`);
       const shared = isCommonJs ? [] : [...declared].filter((one) => !exported.has(one));
       const code = `${withFiles(block.code, files)}\n${imports.join(" ")} export { ${shared.join(", ")} };\n`;
       modules.push({ name, code: isCommonJs ? block.code : code, block });
       if (!isCommonJs) for (const one of declared) declaredIn.set(one, name);
-      const [, file] = /^\/\/ ([\w.-]+\.[mc]?[jt]s)\n/.exec(block.code) ?? [];
       if (file !== undefined) files.set(specifierOf(file), specifierOf(name));
     } catch (error) {
       faults.push(`${document.file}:${block.line}: ${error instanceof Error ? error.message.split("\n")[0] : error}`);
