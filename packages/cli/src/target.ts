@@ -14,7 +14,7 @@ import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { withRedis } from "./redis.js";
-import { compileRules, findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
+import { compileRules, fileRulesOf, findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { storedKeys } from "./stored-keys.js";
 
 /** The options of `status` and `reset`. */
@@ -34,12 +34,16 @@ export function targetOptions(command: Command, plan = "show only this plan; def
   return ipv6PrefixOption(command).option("--json", "print JSON");
 }
 
-/** The rule and key that `status` and `reset` act on, and their counts in Redis. */
-export interface Target {
+/** The rule and key that a command acts on. */
+export interface RuleAndKey {
   readonly rule: CompiledRule<CliRequest>;
   readonly key: LimiterKey;
   /** The key as events show it, with a digest instead of a secret. */
   readonly keyText: string;
+}
+
+/** The rule and key that `status` and `reset` act on, and their counts in Redis. */
+export interface Target extends RuleAndKey {
   readonly store: Store;
   readonly limiter: Limiter;
 }
@@ -51,23 +55,34 @@ export interface Target {
 export function withTarget(io: Io, options: TargetOptions, use: (target: Target, redis: Redis | Cluster) => Promise<void>): Promise<void> {
   return withRedis(options, async (redis) => {
     const set = options.policy === undefined ? await rulesOf(io, options, redis) : limitInCode(options, options.policy);
-    const plainRule = set.rules.find(({ name }) => name === options.rule);
-    if (plainRule === undefined) throw noSuchRule(options.rule, set, await ifInCode(redis, options));
-    const rule = compileRules(set, options).find(({ name }) => name === options.rule) as CompiledRule<CliRequest>;
-    noteUnknownPlan(io, options.plan, [plainRule]);
+    const isKnown = set.rules.some(({ name }) => name === options.rule);
+    const found = ruleAndKeyIn(io, options, set, isKnown ? "" : await ifInCode(redis, options));
     const store = storeOf(redis, options);
     // As the app's middleware binds the rules to their counts. Once for each client of Redis, because it takes the rules' names.
     const rules = { current: set, subscribe: () => () => undefined };
     const { version } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
     const limiter = version.limiters.get(options.rule) as Limiter;
-    const key = countedKey(plainRule, options);
-    if (hasSecretKey(plainRule) && keySecret().keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
-      io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");
-    }
-    const target = { rule, key, keyText: limiter.keyText(key), store, limiter };
+    const target = { ...found, store, limiter };
     await refuseOtherPolicies(redis, options, target);
     await use(target, redis);
   });
+}
+
+/** Finds the rule and key in the rules of a file, without Redis. */
+export async function ruleAndKeyInFile(io: Io, options: TargetOptions, file: string): Promise<RuleAndKey> {
+  return ruleAndKeyIn(io, options, (await fileRulesOf(io, file, options)).set, "");
+}
+
+function ruleAndKeyIn(io: Io, options: TargetOptions, set: RuleSet, ifInCode: string): RuleAndKey {
+  const plainRule = set.rules.find(({ name }) => name === options.rule);
+  if (plainRule === undefined) throw noSuchRule(options.rule, set, ifInCode);
+  const rule = compileRules(set, options).find(({ name }) => name === options.rule) as CompiledRule<CliRequest>;
+  noteUnknownPlan(io, options.plan, [plainRule]);
+  const key = countedKey(plainRule, options);
+  if (hasSecretKey(plainRule) && keySecret().keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
+    io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");
+  }
+  return { rule, key, keyText: rule.keyText(key) };
 }
 
 /** @throws Failure if Redis holds nothing of the key under this policy, but something under another: then the policy is probably wrong. */
@@ -124,12 +139,12 @@ function partsOf(kind: string): [name: string, ms: number, parts: string | undef
 async function ifInCode(redis: Redis | Cluster, options: TargetOptions): Promise<string> {
   const held = await heldKinds(redis, options);
   const advice = held.length === 0 ? "--policy 'fixed-window 5/15m'" : policyAdvice(held.map(({ kind }) => kind));
-  return `If the limit is defined in code, say its policy: ${advice}.`;
+  return ` If the limit is defined in code, say its policy: ${advice}.`;
 }
 
 async function rulesOf(io: Io, options: TargetOptions, redis: Redis | Cluster): Promise<RuleSet> {
   const found = await findRules(io, options, redis);
-  if (found === undefined) throw new Failure("refused", `${noRules(options.rulesKey).message} ${await ifInCode(redis, options)}`);
+  if (found === undefined) throw new Failure("refused", `${noRules(options.rulesKey).message}${await ifInCode(redis, options)}`);
   return found.set;
 }
 
@@ -147,5 +162,5 @@ const digest = /^secret:[\da-f]{64}$/;
 function noSuchRule(name: string, { rules }: RuleSet, ifInCode: string): Failure {
   const known = rules.map((rule) => rule.name);
   const list = `${known.slice(0, 20).join(", ")}${known.length > 20 ? ", ..." : ""}`;
-  return new Failure("usage", `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules are ${list}. ${ifInCode}`);
+  return new Failure("usage", `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules are ${list}.${ifInCode}`);
 }

@@ -76,9 +76,9 @@ describe("floodgate grant and revoke", () => {
     }
   });
 
-  it("write a file, and keep its comments", async () => {
+  it("write a file without Redis, and keep its comments", async () => {
     const file = write("own.yaml", text);
-    const { out } = await run("grant", "--rule", "posts", "--key", "42", "--plan", "pro", "--until", "2100-01-31", "--file", file);
+    const { out } = await floodgate(["grant", "--rule", "posts", "--key", "42", "--plan", "pro", "--until", "2100-01-31", "--file", file]);
     expect(out).toMatch(/^posts, key 42: plan pro until 2100-01-31 .*\n.*own\.yaml is written\n$/);
     expect(readFileSync(file, "utf8")).toContain("# what users write\n");
     expect(readFileSync(file, "utf8")).toContain('grants: [ { key: "42", plan: pro, until: 2100-01-31 } ]');

@@ -8,7 +8,7 @@ import { readText, validRules, writeText } from "../load-rules.js";
 import { durationOption, examples, matching } from "../options.js";
 import { localTime } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
-import { type TargetOptions, targetOptions, withTarget } from "../target.js";
+import { type RuleAndKey, ruleAndKeyInFile, type TargetOptions, targetOptions, withTarget } from "../target.js";
 
 interface GrantOptions extends TargetOptions {
   readonly until?: string;
@@ -29,7 +29,7 @@ export function addGrant(program: Command, io: Io): void {
   examples(
     targetOptions(command, "the plan: one of the rule's plans"),
     "grant --rule posts --key 42 --plan pro --for 30d --redis redis://127.0.0.1:6379",
-    "grant --rule posts --key 42 --plan pro --until 2027-01-31 --file limits.yaml --redis redis://127.0.0.1:6379",
+    "grant --rule posts --key 42 --plan pro --until 2027-01-31 --file limits.yaml",
   ).action((options: GrantOptions) => {
     const { plan, until, for: length } = options;
     if (plan === undefined) throw new Failure("usage", "say which plan the key has: --plan pro.");
@@ -50,23 +50,28 @@ export function addRevoke(program: Command, io: Io): void {
   );
 }
 
-function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]): Promise<void> {
-  if (options.policy !== undefined) throw new Failure("usage", "a limit that is defined in code has no grants: they stand in the rules.");
+async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]): Promise<void> {
+  const { policy, file, rulesKey } = options;
+  if (policy !== undefined) throw new Failure("usage", "a limit that is defined in code has no grants: they stand in the rules.");
   // The rules say themselves whether they have the plan.
   const { plan: _, ...target } = options;
-  return withTarget(io, target, async ({ keyText, rule: { name: rule } }, redis) => {
-    const made = { rule, key: keyText, grant };
-    const { file, rulesKey } = options;
-    const where =
-      file === undefined
-        ? { rulesKey, version: await pushed(() => grantPlan(redis, rulesKey, made)) }
-        : await written(io, file, options, made);
-    if (options.json === true) io.out(json({ rule, key: keyText, plan: grant?.plan ?? null, until: grant?.until ?? null, ...where }));
+  const tell = ({ rule, key }: GrantChange, place: string, where: object): void => {
+    if (options.json === true) io.out(json({ rule, key, plan: grant?.plan ?? null, until: grant?.until ?? null, ...where }));
     else {
       const what = grant === undefined ? "no grant" : `plan ${grant.plan} until ${localTime(Date.parse(grant.until))}`;
-      const place = "version" in where ? `${where.rulesKey}: version ${where.version}` : `${where.file} is written`;
-      io.out(`${sanitize(`${rule}, key ${keyText}: ${what}`)}\n${sanitize(place)}\n`);
+      io.out(`${sanitize(`${rule}, key ${key}: ${what}`)}\n${sanitize(place)}\n`);
     }
+  };
+  const changeOf = ({ keyText, rule: { name } }: RuleAndKey): GrantChange => ({ rule: name, key: keyText, grant });
+  if (file !== undefined) {
+    const made = changeOf(await ruleAndKeyInFile(io, target, file));
+    await write(io, file, options, made);
+    return tell(made, `${file} is written`, { file });
+  }
+  return withTarget(io, target, async (found, redis) => {
+    const made = changeOf(found);
+    const version = await pushed(() => grantPlan(redis, rulesKey, made));
+    tell(made, `${rulesKey}: version ${version}`, { rulesKey, version });
   });
 }
 
@@ -79,11 +84,10 @@ async function pushed(push: () => Promise<string>): Promise<string> {
   }
 }
 
-async function written(io: Io, file: string, options: GrantOptions, made: GrantChange): Promise<{ file: string }> {
+async function write(io: Io, file: string, options: GrantOptions, made: GrantChange): Promise<void> {
   if (file === "-") throw new Failure("usage", "a grant is written into the file, so --file must name one.");
   const { text, name } = await readText(io, file);
   const changed = withGrant(text, made);
   validRules(io, changed, name, options);
   await writeText(file, changed);
-  return { file };
 }
