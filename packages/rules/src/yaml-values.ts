@@ -127,7 +127,7 @@ class Converter {
   #fromAlias(name: string, offset: number, path: Path): Sized {
     const anchored = this.#anchors.get(name);
     if (anchored === undefined) {
-      const why = this.#anchors.has(name) ? `is inside &${name}, so it contains itself` : `has no anchor: there is no &${name} before it`;
+      const why = this.#anchors.has(name) ? "contains itself" : "has no anchor before it. Put a text that begins with * in quotes";
       return this.#mistake(offset, path, `*${name} ${why}.`);
     }
     const reported = this.#aliased > maxAliased;

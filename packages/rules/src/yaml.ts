@@ -18,13 +18,13 @@ export const maxBytes: number = 2 ** 20;
 
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
   [/\ufffd/, "The text is not valid UTF-8. Save the file as UTF-8."],
-  [/\r(?!\n)/, "A carriage return stands here without a line feed. Save the file with the line ends of Unix or Windows."],
+  [/\r(?!\n)/, "A carriage return stands here without a line feed. Save it with line ends of Unix or Windows."],
   // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON allows these anywhere
   [/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/, "A control character stands here. Remove it."],
   // The parser would take minutes or all memory.
   [/(?:[[\]{},]\s*){60}/, "Too many brackets and commas in a row start here."],
   // The parser's messages would be about the text that follows.
-  [/^<{7} /m, "A merge conflict starts here. Keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>."],
+  [/^<{7} /m, "A merge conflict starts here. Keep one version, without the lines <<<<<<<, ======= and >>>>>>>."],
 ];
 
 /** Reads YAML 1.2, which includes JSON, and the position of each value. Only plain data is accepted: tags construct no objects. */
@@ -92,13 +92,14 @@ const ownMessages: Readonly<Record<string, string>> = {
   NON_STRING_KEY: "A key must be a string, not a list, a map or an alias.",
   RESOURCE_EXHAUSTION: "This is nested too deeply.",
   TAG_RESOLVE_FAILED:
-    "Only the tags !!str, !!int, !!float, !!bool, !!null, !!map and !!seq are allowed, and only before a value of that type. Remove this tag.",
+    "Remove this tag. Only !!str, !!int, !!float, !!bool, !!null, !!map and !!seq are allowed, before a value of that type.",
 };
 
 /** What to write, added to a message of the parser. */
 function advice(code: string, message: string): string {
   if (code === "UNEXPECTED_TOKEN" && message.endsWith("at node end"))
     return " Put a text with quotes, brackets, braces or commas in quotes.";
+  if (message.startsWith("Sequence item")) return " Indent each key like the one before it.";
   return advices[code] ?? "";
 }
 
@@ -106,6 +107,7 @@ const advices: Readonly<Record<string, string>> = {
   BAD_ALIAS: ' Put a text that begins with * in quotes: "*".',
   BAD_SCALAR_START: " Put the text in quotes.",
   BLOCK_AS_IMPLICIT_KEY: " Put a text with a colon in quotes, and indent each key like the one before it.",
+  MULTILINE_IMPLICIT_KEY: " Write key: value.",
   TAB_AS_INDENT: " Indent with spaces.",
 };
 
