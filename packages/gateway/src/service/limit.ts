@@ -29,6 +29,7 @@ const unavailable: Outcome = {
 /** What core advises to write in JavaScript, and what to write here. */
 const advice: readonly (readonly [RegExp, string])[] = [
   [/a function of the request, a name or a tuple of names/g, "a name or a list of names"],
+  [/ Define your own names in `keys`: keys: \{ (\w+): .*$/gm, " Define your own names by flags: --key $1=header:x-$1."],
   [/ Define your own names in `keys`.*$/gm, " Define your own names by flags: --key user=header:x-user."],
   [/ Write plan: \(req\) => .*$/gm, " Say where the name of a plan comes from: --plan header:x-plan."],
   [/, which `costs` does not define\. .*$/gm, ", but only an app can define such a name. Write a number. Or let the app ask the JSON API."],

@@ -103,10 +103,10 @@ test("a bad version of the rules is refused while the service runs: it stays rea
     .toEqual([expect.stringContaining("Did you mean `limit`?")]);
   expect((await readyz(admin)).status).toBe(200);
   expect(log.messages.join("\n")).toContain("New rules were refused. The previous rules stay in force");
-  writeFileSync(path, JSON.stringify({ rules: [few(2, { key: "user" })] }));
+  writeFileSync(path, JSON.stringify({ rules: [few(2, { key: "tenant" })] }));
   await expect
     .poll(async () => (await readyz(admin)).notes, { timeout: 10_000 })
-    .toEqual([expect.stringContaining("Define your own names by flags: --key user=header:x-user.")]);
+    .toEqual([expect.stringContaining("Define your own names by flags: --key tenant=header:x-tenant.")]);
   writeFileSync(path, JSON.stringify({ rules: [few(2)] }));
   await expect.poll(async () => (await readyz(admin)).notes, { timeout: 10_000 }).toEqual([]);
 });
