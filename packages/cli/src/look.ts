@@ -1,6 +1,7 @@
 import { fixedWindow, type Store } from "@floodgate/core";
 import type { CompiledRule } from "@floodgate/core/rules";
 import { createLimit } from "@floodgate/core/store";
+import type { StoredKey } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
@@ -45,6 +46,8 @@ export interface SeenKey {
    * code, whose policy is not known. `would be limited`: of a rule in shadow mode, which rejects nobody.
    */
   readonly state: "blocked" | "limited" | "some plans" | "unknown" | "would be limited" | "open";
+  /** Of a limit in code: the kind of its counts, if Redis has one. */
+  readonly stateKind?: string | undefined;
   /** Under the rule's own policy. Undefined for a limit in code. */
   readonly count: { readonly used: number; readonly limit: number } | undefined;
   /** The block or ban, if the key has one. */
@@ -66,11 +69,16 @@ export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOption
   const store = storeOf(redis, options);
   const rules = new Map(all.map((rule) => [rule.name, rule]));
   const { keys: stored, more } = await storedKeys(redis, options.prefix, options.sample, options);
-  const counted = new Map(stored.map(({ name, key }) => [`${limitName(name)}\n${key}`, { name: limitName(name), key }]));
+  const counted = new Map<string, Pick<StoredKey, "name" | "key"> & { stateKind?: string | undefined }>();
+  for (const { name: storedName, key, stateKind } of stored) {
+    const name = limitName(storedName);
+    const id = `${name}\n${key}`;
+    counted.set(id, { name, key, stateKind: (name === storedName ? stateKind : undefined) ?? counted.get(id)?.stateKind });
+  }
   const seen = await Promise.all(
-    [...counted.values()].map(({ name, key }) => {
+    [...counted.values()].map(async ({ name, key, stateKind }) => {
       const rule = rules.get(name);
-      return rule === undefined ? lookAtLimitInCode(store, name, key) : lookAtRule(store, rule, key);
+      return rule === undefined ? { ...(await lookAtLimitInCode(store, name, key)), stateKind } : lookAtRule(store, rule, key);
     }),
   );
   return { atMs: Date.now(), limits: summaries([...rules.keys()], seen), keys: seen.sort(bySeverity), more };

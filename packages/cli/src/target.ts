@@ -118,9 +118,16 @@ function kindText(kind: string): string {
 
 /** What to write for counts of these kinds. The text of `--policy` has no words for quotas, slots and holds. */
 function policyAdvice(kinds: readonly string[]): string {
-  const inText = [...new Set(kinds)].filter((kind) => !/^(calendar-window|concurrency) | held \d+$/.test(kind));
-  const examples = inText.map((kind) => `--policy '${policyExample(kind)}'`);
+  const inText = [...new Set(kinds)].filter(hasText);
+  const examples = inText.map(policyOption);
   return [...examples, ...(inText.length < new Set(kinds).size ? ["a rule in a rules file or in Redis"] : [])].join(" or ");
+}
+
+const hasText = (kind: string): boolean => !/^(calendar-window|concurrency) | held \d+$/.test(kind);
+
+/** The option that names the policy of counts of this kind, as far as Redis knows it. */
+export function policyOption(kind: string | undefined): string {
+  return `--policy '${kind !== undefined && hasText(kind) ? policyExample(kind) : "<its policy>"}'`;
 }
 
 /** What to write for `--policy`, with a place for the limit. */

@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow } from "@floodgate/core";
+import { createLimiter, fixedWindow, slidingWindowLog } from "@floodgate/core";
 import { rateLimit } from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
@@ -158,23 +158,30 @@ describe("why --key and why --ip", () => {
     await sends(1, "/posts", { "x-user": "43" });
     const store = redisStore(redis);
     const code = createLimiter({ name: "exports", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
+    await code.consume("42");
     await code.block("42", "2h");
+    await createLimiter({ name: "mails", policy: slidingWindowLog({ limit: 9, window: "1h" }), store, timeoutMs: 10_000 }).consume("42");
     const [told, facts] = (await why("--key", "42"))
       .map((line) => line.trim().replace(/in \d.*$/, "in ..."))
       .join("\n")
       .split("\n\n");
     expect(facts?.split("\n")).toEqual([
       "limit  because  what frees it now",
-      "exports  blocked by hand  floodgate unblock --rule exports --key 42 --policy '<its policy>'",
+      "exports  blocked by hand  floodgate unblock --rule exports --key 42 --policy 'fixed-window <limit>/3600s'",
       "posts  used up under some plans  floodgate reset --rule posts --key 42 or floodgate grant --rule posts --key 42 --plan pro --for 30d",
+      "mails  perhaps used up: floodgate status, with the same options, shows it  floodgate reset --rule mails --key 42 --policy 'sliding-window-log <limit>/3600s'",
     ]);
     expect(told?.split("\n")).toEqual([
-      "42: its next request is rejected by exports, and under some plans by posts",
+      "42: its next request is rejected by exports, and under some plans by posts, and perhaps by mails",
       "limit  key  state  used  next allowed",
       "exports (in code)  42  blocked  ?  in ...",
       "posts  42  some plans  1 of 1  in ...",
+      "mails (in code)  42  ?  ?  ?",
       "pairs  (203.0.113.9,42)  would be limited  1 of 1  now",
     ]);
+    const other = createLimiter({ name: "others", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
+    await other.consume("45");
+    expect((await why("--key", "45"))[0]).toBe("45: its next request may be rejected by others");
     expect(await why("--key", "44")).toEqual([
       "Redis holds nothing of 44. No limit has counted it since its last reset, and no block is in force.",
     ]);

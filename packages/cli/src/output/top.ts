@@ -46,7 +46,7 @@ function waitUntilText({ retryAfterMs, state }: SeenKey): string {
   return retryAfterMs === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(retryAfterMs)}`;
 }
 
-export function seenKeyJson({ count, ...key }: SeenKey): object {
+export function seenKeyJson({ count, stateKind: _, ...key }: SeenKey): object {
   return { ...key, used: count?.used ?? null, limit: count?.limit ?? null };
 }
 

@@ -1,6 +1,7 @@
 import { decodeKey, isCounted, type Reason, reasonJson, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
 import type { SeenKey } from "../look.js";
+import { policyOption } from "../target.js";
 import { localTime, policyText, table, waitText } from "./format.js";
 import { sanitize, shellWord } from "./terminal.js";
 import { keysText, seenKeyJson } from "./top.js";
@@ -29,9 +30,11 @@ export function keyReasonsText(io: Io, texts: readonly string[], keys: readonly 
   if (keys.length === 0) return `Redis holds nothing of ${who}. No limit has counted it since its last reset, and no block is in force.\n`;
   const named = (...states: SeenKey["state"][]): string =>
     [...new Set(keys.filter(({ state }) => states.includes(state)).map(({ name }) => name))].join(", ");
-  const [all, some] = [named("limited", "blocked"), named("some plans")];
+  const [all, some, unknown] = [named("limited", "blocked"), named("some plans"), named("unknown")];
   const by = [...(all === "" ? [] : [`by ${all}`]), ...(some === "" ? [] : [`under some plans by ${some}`])];
-  const verdict = by.length === 0 ? "no limit rejects its next request" : `its next request is rejected ${by.join(", and ")}`;
+  const rejected = `its next request is rejected ${by.join(", and ")}${unknown === "" ? "" : `, and perhaps by ${unknown}`}`;
+  const open = unknown === "" ? "no limit rejects its next request" : `its next request may be rejected by ${unknown}`;
+  const verdict = by.length === 0 ? open : rejected;
   return `${paint(io, "bold", `${who}: ${verdict}`)}\n${keysText(io, keys)}${factsText(io, keys)}`;
 }
 
@@ -46,9 +49,11 @@ function factsText(io: Io, keys: readonly SeenKey[]): string {
 }
 
 function factsOf({ state, blocked, ban, grant }: SeenKey): string[] {
-  const limited = { limited: "its limit is used up", "some plans": "used up under some plans" } as Partial<
-    Record<SeenKey["state"], string>
-  >;
+  const limited: Partial<Record<SeenKey["state"], string>> = {
+    limited: "its limit is used up",
+    "some plans": "used up under some plans",
+    unknown: "perhaps used up: floodgate status, with the same options, shows it",
+  };
   const why = blocked === undefined ? limited[state] : blocked.kind === "ban" ? "banned after repeated rejections" : "blocked by hand";
   return [
     ...(why === undefined ? [] : [why]),
@@ -60,9 +65,9 @@ function factsOf({ state, blocked, ban, grant }: SeenKey): string[] {
 }
 
 /** The commands that change what is said of a key. */
-function commandsFor({ name, key, state, inCode, blocked, grant, plans = [] }: SeenKey): string[] {
-  const of = `--rule ${shellWord(name)} ${keyOptions(key)}${inCode ? " --policy '<its policy>'" : ""}`;
-  const isShort = state === "limited" || state === "some plans";
+function commandsFor({ name, key, state, inCode, stateKind, blocked, grant, plans = [] }: SeenKey): string[] {
+  const of = `--rule ${shellWord(name)} ${keyOptions(key)}${inCode ? ` ${policyOption(stateKind)}` : ""}`;
+  const isShort = state === "limited" || state === "some plans" || state === "unknown";
   const [plan] = plans.filter((other) => other !== grant?.plan);
   return [
     ...(blocked === undefined ? [] : [`floodgate unblock ${of}`]),
