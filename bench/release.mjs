@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inTurn } from "./lib/child.mjs";
 import { steadyAllocation } from "./lib/inject.mjs";
@@ -59,7 +59,7 @@ export async function release({ base, rounds, processes, only }) {
       rows,
     );
   } finally {
-    execFileSync("git", ["worktree", "remove", "--force", checkout], { cwd: repository });
+    remove(checkout);
   }
 }
 
@@ -80,10 +80,15 @@ function checkoutOf(commit) {
   try {
     execFileSync("npm", ["run", "--silent", "setup"], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   } catch (error) {
-    git(["worktree", "remove", "--force", folder]);
+    remove(folder);
     throw new Error(`${commit} does not build here.`, { cause: error });
   }
   return folder;
+}
+
+function remove(folder) {
+  git(["worktree", "remove", "--force", folder]);
+  rmSync(dirname(folder), { recursive: true });
 }
 
 function git(args) {

@@ -19,10 +19,15 @@ beforeAll(() => {
 });
 
 describe.runIf(allRuns || isNative)("one SQLite file", () => {
-  const folder = mkdtempSync(join(tmpdir(), "floodgate-sqlite-"));
-  const file = join(folder, "limits.db");
-  const shared = openSqlite(file);
-  shared.exec(sqliteMigration());
+  let folder: string;
+  let file: string;
+  let shared: SqliteDatabase & { close(): void };
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "floodgate-sqlite-"));
+    file = join(folder, "limits.db");
+    shared = openSqlite(file);
+    shared.exec(sqliteMigration());
+  });
   afterAll(() => {
     shared.close();
     rmSync(folder, { recursive: true });

@@ -59,6 +59,7 @@ export async function openGateway(upstream: string | number, rules = loose, sett
   const directory = await mkdtemp(join(tmpdir(), "floodgate-proxy-"));
   const rulesFile = join(directory, "limits.yaml");
   await writeFile(rulesFile, rules);
+  const clean = (): Promise<void> => rm(directory, { recursive: true, force: true });
   const lines: TestGateway["lines"] = [];
   const running = await gateway(
     {
@@ -71,12 +72,12 @@ export async function openGateway(upstream: string | number, rules = loose, sett
       ...settings,
     },
     { log: { write: (line: string) => lines.push(JSON.parse(line)) } },
-  );
+  ).catch((error) => clean().then(() => Promise.reject(error)));
   const address = running.addresses["listen"] as string;
   const port = Number(address.slice(address.lastIndexOf(":") + 1));
   const close = async (): Promise<void> => {
     await running.close();
-    await rm(directory, { recursive: true, force: true });
+    await clean();
   };
   return { addresses: running.addresses, close, port, url: `http://127.0.0.1:${port}`, lines, rulesFile };
 }
