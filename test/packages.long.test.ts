@@ -40,6 +40,7 @@ beforeAll(async () => {
     dependencies: {
       ...Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`])),
       express: "^5.0.0",
+      fastify: "^5.0.0",
       hono: "^4.0.0",
       "@hono/node-server": "^2.0.0",
       ioredis: "^6.0.0",
