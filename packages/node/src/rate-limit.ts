@@ -68,7 +68,7 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. With `useSemicolonDelimiter`, its path ends at a semicolon.
   const sent = `${sentPath(originalUrl)}/`;
   // To polka, restana and moleculer-web, a `#` is part of the path.
-  const possible: PossiblePath[] = [full, sent, sent.replace(/;.*/, "/"), originalUrl].flat();
+  const possible: PossiblePath[] = [full, sent, sent.replace(/^\/+|;.*/g, "/"), originalUrl].flat();
   if (isLost) for (const rest of [path.replace(/;.*/, ""), url]) possible.push({ path: rest, unknown: "before" });
   return possible;
 }

@@ -130,10 +130,19 @@ it.each<[how: string, pathOf: (target: string) => string, told?: object]>([
   ["new URL(url, base)", (target) => new URL(target, "http://h").pathname],
   ["all before the query", (target) => target.replace(/\?.*/, "")],
   ["all before the query, with a `baseUrl`, as moleculer-web", (target) => target.replace(/\?.*/, ""), { baseUrl: "" }],
+  ["what follows a host, as find-my-way", (target) => target.replace(/\?.*/, "").replace(/^https?:\/\/.*?\//, "/")],
+  [
+    "the same without duplicate slashes",
+    (target) =>
+      target
+        .replace(/\?.*/, "")
+        .replace(/^https?:\/\/.*?\//, "/")
+        .replace(/\/+/g, "/"),
+  ],
 ])("no target evades a rule in a server whose path is %s", (_, pathOf, told) => {
   const rules = ["/posts", "/users/:id"].map((path) => ({ name: path, policy, key: "global", match: { path } }) as const);
   const limit = rateLimit({ rules });
-  const routes = [/^\/posts$/, /^\/users\/[^/]+$/];
+  const routes = [/^\/posts$/, /^\/users\/[^/]*$/];
   const starts = [
     "",
     "/",
@@ -151,7 +160,9 @@ it.each<[how: string, pathOf: (target: string) => string, told?: object]>([
     "x:///h",
   ];
   let reached = 0;
-  for (const target of starts.flatMap((start) => ["/posts", "/posts#", "/users/7", "/users/#", "/users/#7?x"].map((end) => start + end))) {
+  for (const target of starts.flatMap((start) =>
+    ["/posts", "/posts#", "/users/7", "/users/", "/users/#", "/users/#7?x"].map((end) => start + end),
+  )) {
     const message = Object.assign(new IncomingMessage(new Socket()), { url: target, headers: {}, ...told });
     const response = new ServerResponse(message);
     limit(message, response, () => undefined);
