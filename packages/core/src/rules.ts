@@ -19,7 +19,18 @@ export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events
 
 // What rules do with a request, beside a middleware
 export { type Explanation, type Misfit, RuleExplainer, requestOfEvent, uncheckedRules } from "./rules/explain.js";
-export { type Reason, isCounted, reasonJson, reasonsOf, saysText, usedOf, verdictOf, waitText, whyNot } from "./rules/reasons.js";
+export {
+  type Reason,
+  isCounted,
+  isUnchecked,
+  reasonJson,
+  reasonsOf,
+  saysText,
+  usedOf,
+  verdictOf,
+  waitText,
+  whyNot,
+} from "./rules/reasons.js";
 export { type AskedRequest, askProcess } from "./middleware/ask-process.js";
 export type { RequestContext } from "./requests/request-context.js";
 export type { Ban } from "./rules/bans.js";

@@ -253,6 +253,19 @@ describe("an action", () => {
 describe("a request that is asked about", () => {
   const asked = async (body: unknown): Promise<RequestAnswer> => JSON.parse((await post("/data/request", body)).text);
 
+  it("shows no counts if the store fails and nobody has counted", async () => {
+    await start({ showKeys: true });
+    const more = rateLimit({ name: "away", store: { ...brokenStore } as never, limit: 2, window: "1h", onStoreError: "allow" });
+    try {
+      const { rules } = await asked({ path: "/", ip: "203.0.113.7" });
+      const away = rules.find(({ rule }) => rule === "away");
+      expect(away).toMatchObject({ words: "passes: the store fails (onStoreError: allow)", limit: 2 });
+      expect(away).not.toHaveProperty("used");
+    } finally {
+      more.close();
+    }
+  });
+
   it("gets what each rule of the process would say, without a charge and without a call of the app's functions", async () => {
     await start({ showKeys: true });
     const store = memoryStore({ clock: () => nowMs });

@@ -4,12 +4,14 @@ import {
   type DecisionResult,
   describePolicy,
   invalidOption,
+  isUnchecked,
   maskKey,
   type RequestEvent,
   type RequestResult,
   requestOfEvent,
   resultOf,
   uncheckedRules,
+  usedOf,
   wholeNumber,
 } from "@floodgate/core/rules";
 
@@ -250,14 +252,14 @@ function traceIdIn(header = ""): string | undefined {
 
 function ruleLineOf(decision: Decision, decided: readonly DecisionEvent[], showKeys: boolean): RuleLine {
   const event = decided.find((event) => event.decision === decision);
-  const { name, policy, cost, limit, used, remaining, retryAfterMs, resetAfterMs, blocked, heldUntilMs } = decision;
-  const isCounted = !decision.degraded || decision.degradedBy === "fallback";
+  const { name, policy, cost, limit, remaining, retryAfterMs, resetAfterMs, blocked, heldUntilMs } = decision;
+  const isCounted = !isUnchecked(decision);
   return {
     rule: name,
     ...(event !== undefined && { key: showKeys ? event.key : maskKey(event.key) }),
     result: resultOf({ decision, shadow: event?.shadow === true }),
     policy: describePolicy(policy),
-    ...{ cost, limit, ...(isCounted && { used, remaining }), retryAfterMs: finite(retryAfterMs) },
+    ...{ cost, limit, ...(isCounted && { used: usedOf(decision), remaining }), retryAfterMs: finite(retryAfterMs) },
     ...(isCounted && { resetAfterMs }),
     ...(blocked !== undefined && { blockedUntilMs: blocked.untilMs }),
     ...(heldUntilMs !== undefined && { heldUntilMs }),

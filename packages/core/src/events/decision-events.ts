@@ -154,7 +154,7 @@ function decidingOf(
   let deciding = decision;
   for (let i = 0; i < all.length; i++) {
     const other = all[i] as Decision;
-    if (checks[i]?.shadow !== true && (other.degraded || (other.delayMs > 0 && !deciding.degraded))) deciding = other;
+    if (checks[i]?.shadow !== true && other.delayMs > deciding.delayMs) deciding = other;
   }
   return deciding;
 }

@@ -42,8 +42,8 @@ export const isCounted = (reason: Reason): reason is Counted => reason.says === 
 /** What is used, beside a block or ban. */
 export const usedOf = (decision: Decision): number => (blockOf(decision)?.unblocked ?? decision).used;
 
-/** Whether the store failed, and `onStoreError` allows all or denies all. */
-const isUnchecked = ({ degraded, degradedBy }: Decision): boolean => degraded && degradedBy !== "fallback";
+/** Whether the store failed, and `onStoreError` allows all or denies all: then nobody has counted, and the numbers say nothing. */
+export const isUnchecked = ({ degraded, degradedBy }: Decision): boolean => degraded && degradedBy !== "fallback";
 
 const rejects = ({ decision, cost }: Counted): boolean => !decision.allowed || (!isUnchecked(decision) && cost > decision.remaining);
 

@@ -63,12 +63,14 @@ export class Collector {
         const nowMs = this.moveToNow();
         const { name, key, decision } = event;
         const rule = this.#rule(name);
-        rule.add(resultOf(event));
+        const result = resultOf(event);
+        rule.add(result);
         rule.asked += decision.cost;
         rule.charged += event.charged;
         this.requests.add(rule.rule, key);
-        if (!decision.allowed) this.rejections.add(rule.rule, key);
-        this.#noteBlock(rule.rule, key, decision.blocked);
+        if (!decision.allowed && result !== "failed-open") this.rejections.add(rule.rule, key);
+        // Without the store, nobody knows whether the key is blocked.
+        if (!decision.degraded) this.#noteBlock(rule.rule, key, decision.blocked);
         // A store in this process is not timed.
         if (event.storeMs > 0) this.#storeOf(name).latencies.add(event.storeMs, nowMs);
         return;

@@ -1,4 +1,14 @@
-import { type AskedRequest, askProcess, isCounted, policyText, type Reason, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
+import {
+  type AskedRequest,
+  askProcess,
+  isCounted,
+  isUnchecked,
+  policyText,
+  type Reason,
+  saysText,
+  usedOf,
+  verdictOf,
+} from "@floodgate/core/rules";
 import type { RequestAnswer, RequestReason } from "../contract.js";
 import { textOf } from "../text.js";
 import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
@@ -46,6 +56,7 @@ function shownReason(reason: Reason, labels: KeyLabels): RequestReason {
   const mode = shadow ? "shadow" : "enforce";
   if (!isCounted(reason)) return { rule, mode, counts: false, words: reason.why };
   const { key, cost, decision } = reason;
-  const numbers = { policy: policyText(decision.policy), cost, used: usedOf(decision), limit: decision.limit };
+  const used = isUnchecked(decision) ? {} : { used: usedOf(decision) };
+  const numbers = { policy: policyText(decision.policy), cost, ...used, limit: decision.limit };
   return { rule, mode, counts: true, words: saysText(reason), key: labels.shown(key), ...numbers };
 }

@@ -1,5 +1,5 @@
 import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
-import { type InventoryLimit, inventory } from "@floodgate/core/rules";
+import { type InventoryLimit, inventory, isUnchecked } from "@floodgate/core/rules";
 import { KeyIndex } from "../measure/key-index.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/tally.js";
@@ -31,6 +31,8 @@ interface Heard {
  *
  *     const watch = watchShadowRules();
  *     app.get("/_shadow", (req, res) => res.type("text").send(simulationText(watch.simulation(), (_, text) => text)));
+ *
+ * Requests that `onStoreError: "allow"` or `"deny"` decides are left out: no rule was asked.
  *
  * A rule whose algorithm or times change is measured anew. Memory is bounded by `maxClients` for each rule.
  */
@@ -68,7 +70,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       case "shadow-limited":
       case "delayed":
       case "degraded":
-        if (event.shadow) heard(event);
+        if (event.shadow && !isUnchecked(event.decision)) heard(event);
         break;
       case "banned":
       case "exempt":
