@@ -147,7 +147,8 @@ export class Measurements {
     if (replaces !== undefined) {
       const before = this.#outcomesOf(this.#seriesOf(replaces.name), replaces.result);
       if (before.total.value > before.read) before.total.value--;
-      else before.owed++;
+      // What was counted before this began is not to be taken back.
+      else if (before.read > before.owed) before.owed++;
     }
     const outcomes = this.#outcomesOf(this.#seriesOf(name), result);
     if (outcomes.owed > 0) outcomes.owed--;

@@ -1,8 +1,19 @@
-import { concurrency, createLimiter, fixedWindow, gcra, type Limiter, leakyBucket, type Policy, tokenBucket } from "@floodgate/core";
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  leakyBucket,
+  observe,
+  type Policy,
+  tokenBucket,
+} from "@floodgate/core";
 import type { Store } from "@floodgate/core/store";
 import { rateLimit } from "@floodgate/hono";
 import { type LiveRules, liveRules } from "@floodgate/rules";
 import { memoryStore } from "@floodgate/store-memory";
+import { Hono, type MiddlewareHandler } from "hono";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Exporters, type Figures, startExporters } from "./exporters.js";
 
@@ -196,3 +207,23 @@ function failingStore(shardOf?: (key: string) => string): Store<"async"> {
     name === "mode" ? "async" : name === "shardOf" ? shardOf : typeof store[name] === "function" ? away : store[name];
   return new Proxy<Store>(memoryStore(), { get: (store, name) => get(store, name as keyof Store) }) as Store<"async">;
 }
+
+it("an exporter that begins in the middle of a request takes back nothing that it has not counted", async () => {
+  await exporters.stop();
+  const first = rateLimit({ name: "first", key: "global", limit: 9, window: "1h" });
+  const second = rateLimit({ name: "second", key: "header:x-key", onMissingKey: "reject", limit: 9, window: "1h" });
+  undo.push(
+    () => first.close(),
+    () => second.close(),
+    observe(() => undefined),
+  );
+  const begin: MiddlewareHandler = async (_, next) => {
+    exporters = startExporters();
+    await next();
+  };
+  const app = new Hono().get("/begins", first, begin, second).get("/", first, (c) => c.text("ok"));
+  const statuses: number[] = [];
+  for (const path of ["/begins", "/", "/"]) statuses.push((await app.request(path)).status);
+  expect(statuses).toEqual([429, 200, 200]);
+  expect((await figures()).outcomes).toEqual({ "first allowed": 2, "second missing-key": 1 });
+});

@@ -61,7 +61,7 @@ export interface RequestEvent {
   readonly type: "request";
   readonly result: RequestResult;
   readonly rejected: boolean;
-  /** The rule that decided: the most restrictive one. Undefined if no rule did. */
+  /** The rule that decided: the one that holds the request longest, else the most restrictive one. Undefined if no rule did. */
   readonly name: string | undefined;
   /** The decision of that rule. */
   readonly decision: Decision | undefined;

@@ -38,7 +38,8 @@ export class RuleCounts {
   takeBack(result: Result): void {
     const counts = this.#results.get(result) as ResultCounts;
     if (counts.inSecond > 0) counts.inSecond--;
-    else counts.owed++;
+    // What was counted before this began is not to be taken back.
+    else if (counts.total > counts.owed) counts.owed++;
   }
 
   /** Whether anything was counted. */

@@ -49,6 +49,14 @@ describe("whole requests", () => {
     collector.moveToNow();
     expect(wholeOf()).toEqual({ allowed: 2, limited: 2, exempt: 1, banned: 1 });
   });
+
+  it("take back nothing that was counted before the collector began", () => {
+    requested("limited", 1, "allowed");
+    requested("allowed", 2);
+    nowMs += 1000;
+    collector.moveToNow();
+    expect(wholeOf()).toEqual({ allowed: 2, limited: 1 });
+  });
 });
 
 describe("the history", () => {
