@@ -177,9 +177,10 @@ export class Operations {
       parseReceipt(receipt).map(async ([rule, key, part]) => ({ rule, done: await use(this.#limiter(rule), key, part) })),
     );
     const done = used.flatMap((part) => (part.status === "fulfilled" ? [part.value] : []));
-    for (const part of used) {
-      if (part.status === "rejected" && (done.length === 0 || !isOfOtherRule(part.reason))) throw part.reason;
-    }
+    const faults = used.flatMap((part) => (part.status === "rejected" ? [part.reason] : []));
+    // A fault of the store says that the same receipt may be sent again.
+    const fault = faults.find((one) => !isOfOtherRule(one)) ?? (done.length === 0 ? faults[0] : undefined);
+    if (fault !== undefined) throw fault;
     return done;
   }
 

@@ -101,3 +101,16 @@ it("a receipt changes each of its charges once, as soon as its rule is in force,
     runs(300),
   );
 });
+
+it("a fault of the store is told, also if another rule of the receipt is no longer in force", async () => {
+  const receipt = `fb1.${Buffer.from(
+    JSON.stringify([
+      ["gone", "ann", "fr1.x.y"],
+      ["slots", "ann", "fr1.x.y"],
+    ]),
+  ).toString("base64url")}`;
+  const fault = Object.assign(new Error("down"), { code: "FLOODGATE_STORE_FAULT" });
+  const limiters = new Map([["slots", { refund: () => Promise.reject(fault) }]]);
+  const api = new Operations({ limit: { limiters }, redis: undefined } as unknown as Service);
+  await expect(api.refund({ receipt })).rejects.toBe(fault);
+});
