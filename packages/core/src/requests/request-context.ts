@@ -71,7 +71,8 @@ export class RequestContext<Req = unknown> {
   /** A header that a listener adds to the response. It must be set before the listener awaits anything. */
   extraHeader: { readonly name: string; readonly value: string; readonly list?: string } | undefined;
   readonly settings: RequestSettings<Req>;
-  private readAddress: Promised<string | undefined> | typeof unread;
+  /** What `address` has answered. */
+  readAddress: Promised<string | undefined> | typeof unread;
   private readIp: Promised<string | undefined> | typeof unread;
   private readPath: Readings | undefined;
   private readMethod: string | undefined;

@@ -57,6 +57,9 @@ export interface NodeConnection {
   readonly destroyed?: boolean;
 }
 
+/** What stands for an address that was lost with its connection. It is no address, and no app passes it. */
+export const lostAddress = "?";
+
 /**
  * Whether the client has disconnected. After a reset, the socket has only its own address until Node notices. A Unix socket has neither.
  * Requests in tests may have no socket.

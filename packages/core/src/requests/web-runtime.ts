@@ -1,5 +1,5 @@
 import type { NodeResponse, NodeSocket } from "../responses/response-end.js";
-import { isGone, type NodeConnection } from "./request-reader.js";
+import { isGone, lostAddress, type NodeConnection } from "./request-reader.js";
 
 /** The used part of a `Request` of the Fetch API. Typed by structure, because core is compiled without the types of any runtime. */
 export interface WebRequest {
@@ -90,13 +90,10 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
   return incoming && outgoing;
 }
 
-/**
- * Whether the client of a request has disconnected. Bun and Deno abort a request only some time after they have lost its address.
- * @param passed what the runtime passes beside the request.
- */
+/** Whether it is certain that the client of a request has disconnected. @param passed what the runtime passes beside the request. */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
-  const { incoming } = runtimeOf(request, passed);
-  return incoming ? isGone(incoming) : request.signal.aborted || socketAddress(request, passed) === "";
+  const { incoming, remoteAddr } = runtimeOf(request, passed);
+  return incoming ? isGone(incoming) : request.signal.aborted || remoteAddr?.hostname === "0.0.0.0";
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */
@@ -106,8 +103,8 @@ export function upgradedSocketOf(request: WebRequest, passed: unknown): NodeSock
 }
 
 /**
- * The address at the other end of the socket, if the runtime reports it: the client's, or the last proxy's. Empty if the connection was reset:
- * Bun tells no address then, and Deno 0.0.0.0.
+ * The address at the other end of the socket, if the runtime reports it: the client's, or the last proxy's. `lostAddress` if the
+ * connection was reset, and on Bun also if the app has made the `Request` from another one.
  * @param passed what the runtime passes beside the request: Bun's server, Deno's information, an environment.
  */
 export function socketAddress(request: WebRequest, passed: unknown): string | undefined {
@@ -115,9 +112,10 @@ export function socketAddress(request: WebRequest, passed: unknown): string | un
   if (cloudflare) return cloudflare.clientIp;
   const runtime = runtimeOf(request, passed);
   if (runtime.incoming) return runtime.incoming.socket?.remoteAddress;
-  if (typeof runtime.requestIP === "function") return runtime.requestIP(request as never)?.address ?? (runtime.port ? "" : undefined);
+  if (typeof runtime.requestIP === "function")
+    return runtime.requestIP(request as never)?.address ?? (runtime.port ? lostAddress : undefined);
   const hostname = runtime.remoteAddr?.hostname;
-  return hostname === "0.0.0.0" ? "" : hostname;
+  return hostname === "0.0.0.0" ? lostAddress : hostname;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { LimitDefinition, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
+import { lostAddress } from "../requests/request-reader.js";
 import { durationOption } from "../support/duration.js";
 import { atPath, conflict, FloodgateError, reasonOf, shown } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
@@ -225,7 +226,7 @@ export class CompiledRule<Req> implements LimitDefinition {
     switch (missing) {
       case "skip":
         // Its client may have reset the connection to have no address.
-        if (!this.shadow && context.settings.reader.hasLeft?.(context.request)) throw noClientIp();
+        if (!this.shadow && (context.readAddress === lostAddress || context.settings.reader.hasLeft?.(context.request))) throw noClientIp();
         return "no-key";
       case "reject":
         return "missing-key";
