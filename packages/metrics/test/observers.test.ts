@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { type Decision, type FloodgateEvent, fixedWindow, leakyBucket, observe, type Store } from "@floodgate/core";
 import { isRejection, isUnchecked, type RequestEvent, resultOf, usedOf } from "@floodgate/core/rules";
 import { mostRestrictive } from "@floodgate/core/store";
@@ -136,6 +137,8 @@ async function check(steps: readonly Step[], onStoreError: "allow" | "deny" | "f
           },
         });
         await response.text();
+        // It is settled at the end of the body, some promises later.
+        await setImmediate();
         checkRequest(heard.slice(before), response);
         break;
       }
