@@ -46,6 +46,7 @@ test.each<[string, unknown, string, RegExp]>([
   ],
   ["policy and rules", { policy, rules: [rule] }, "FLOODGATE_CONFLICTING_OPTIONS", /`policy` cannot stand beside them/],
   ["no rules", { rules: [] }, "FLOODGATE_INVALID_OPTION", /at least one rule/],
+  ["a source without rules", { rules: { subscribe: () => () => undefined } }, "FLOODGATE_INVALID_OPTION", /at least one rule/],
   ["a rule that is null", { rules: [null] }, "FLOODGATE_INVALID_OPTION", /rules\[0\] takes an object/],
   ["two rules of one name", { rules: [rule, rule] }, "FLOODGATE_DUPLICATE_NAME", /rules\[1\]: the name "a" is used by an earlier rule/],
   ["a rule without a name", { rules: [{ limit: 1, window: "1s" }] }, "FLOODGATE_INVALID_OPTION", /`name` must be 1 to 128 printable ASCII/],

@@ -54,7 +54,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   clientIp: address,
   hasLeft: ({ request, context }) => hasLeft(request, context),
   // Who passes an address knows the proxies.
-  trustsProxy: ({ request, context }) => (context.ip ?? edgeAddress(request, context)) !== undefined,
+  trustsProxy: ({ request, context }) => Boolean(context.ip ?? edgeAddress(request, context)),
   route: ({ context: { route } }) => (typeof route === "string" ? route : undefined),
 };
 

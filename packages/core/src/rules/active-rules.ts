@@ -63,7 +63,8 @@ export class ActiveRules<Req> {
       };
     };
     try {
-      prepare(rules.current)();
+      // A source of the app may have none.
+      prepare((rules.current ?? {}) as RuleSet)();
     } catch (error) {
       throw rules.explain?.(error) ?? error;
     }
