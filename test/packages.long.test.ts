@@ -11,10 +11,12 @@ import {
   example,
   filesIn,
   folders,
+  install,
   manifests,
   names,
   node,
   ownImports,
+  packAll,
   project,
   readme,
   root,
@@ -33,37 +35,8 @@ beforeAll(async () => {
   for (const folder of folders) {
     expect(readdirSync(join(root, "packages", folder)), `packages/${folder} is not built: run npm run build`).toContain("dist");
   }
-  await run("npx", ["--yes", "pnpm@12", "--recursive", "--filter", "./packages/*", "pack", "--pack-destination", temp], root);
-  mkdirSync(project);
-  write("package.json", {
-    private: true,
-    dependencies: {
-      ...Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`])),
-      express: "^5.0.0",
-      fastify: "^5.0.0",
-      hono: "^4.0.0",
-      "@hono/node-server": "^2.0.0",
-      ioredis: "^6.0.0",
-      koa: "^3.0.0",
-      // Nest 12 is ES modules only, which Jest and types of CommonJS cannot load. The tests of the package use it.
-      "@nestjs/common": "^11.0.0",
-      "@nestjs/core": "^11.0.0",
-      pg: "^8.0.0",
-      redis: "^6.0.0",
-      "@opentelemetry/api": "^1.9.0",
-      "prom-client": "^15.1.0",
-      supertest: "^7.0.0",
-      "@types/express": "^5.0.0",
-      "@types/koa": "^3.0.0",
-      "@types/pg": "^8.0.0",
-      // That of @types/koa: the next one has types of its own, other ones.
-      "content-disposition": "^1.0.0",
-      "@types/node": "^20.19.0",
-    },
-    // What the packages need of each other are the tarballs too.
-    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
-  });
-  installed = run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]);
+  await packAll();
+  installed = install();
   // The tests that need it fail.
   installed.catch(() => undefined);
 }, 180_000);

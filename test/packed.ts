@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
@@ -67,4 +67,43 @@ export async function run(command: string, args: string[], cwd = project): Promi
     const { stdout, stderr } = error as { stdout?: string; stderr?: string };
     throw new Error(`${command} ${args.join(" ")}\n${stdout ?? error}\n${stderr ?? ""}`);
   }
+}
+
+/** Packs all packages, and writes the manifest of a project that has them, beside what apps have. */
+export async function packAll(): Promise<void> {
+  await run("npx", ["--yes", "pnpm@12", "--recursive", "--filter", "./packages/*", "pack", "--pack-destination", temp], root);
+  mkdirSync(project);
+  write("package.json", {
+    private: true,
+    dependencies: {
+      ...Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`])),
+      express: "^5.0.0",
+      fastify: "^5.0.0",
+      hono: "^4.0.0",
+      "@hono/node-server": "^2.0.0",
+      ioredis: "^6.0.0",
+      koa: "^3.0.0",
+      // Nest 12 is ES modules only, which Jest and types of CommonJS cannot load. The tests of the package use it.
+      "@nestjs/common": "^11.0.0",
+      "@nestjs/core": "^11.0.0",
+      pg: "^8.0.0",
+      redis: "^6.0.0",
+      "@opentelemetry/api": "^1.9.0",
+      "prom-client": "^15.1.0",
+      supertest: "^7.0.0",
+      "@types/express": "^5.0.0",
+      "@types/koa": "^3.0.0",
+      "@types/pg": "^8.0.0",
+      // That of @types/koa: the next one has types of its own, other ones.
+      "content-disposition": "^1.0.0",
+      "@types/node": "^20.19.0",
+    },
+    // What the packages need of each other are the tarballs too.
+    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+  });
+}
+
+/** Installs the project. */
+export function install(): Promise<string> {
+  return run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]);
 }

@@ -186,7 +186,7 @@ describe("a W3C log without the column `date`", () => {
     expect(read([...start, both, "2026-11-20 14:00:01.250 2026-11-20 12:00:01.250 GET /a 203.0.113.9"])).toEqual([
       "2026-11-20T12:00:01.250Z",
     ]);
-    // Half a local time is none.
+    // A local time without its date is not enough.
     expect(read([...start, "#Fields: date time-local cs-method cs-uri-stem c-ip", "2026-11-20 14:00:01 GET /a 203.0.113.9"])).toEqual([
       "no-time",
     ]);

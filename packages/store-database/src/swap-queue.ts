@@ -36,7 +36,7 @@ class Batch {
     return this.steps.filter(({ settled }) => !settled);
   }
 
-  /** @param rows of all keys of this batch. */
+  /** @param rows those of the keys that batches have. It adds those of the step. Not needed if the batch has this step alone. */
   add(step: Step, rows?: Map<string, BatchRow | undefined>): void {
     this.steps.push(step);
     step.rows = step.keys.map((key) => {

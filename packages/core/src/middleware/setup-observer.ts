@@ -201,6 +201,6 @@ export function lookAtProxy<Req>(
   // All middlewares of a process belong to one app, so the console gets this once.
   warn(
     "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${ip || "an unknown address"} has a forwarded address, but no proxy is trusted. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, write clientIp: { trustedHops: 0 }.`,
+    `A request from ${ip ?? "an unknown address"} has a forwarded address, but no proxy is trusted. Behind a proxy of yours, all clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. Without one, write clientIp: { trustedHops: 0 }.`,
   );
 }

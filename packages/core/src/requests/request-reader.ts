@@ -122,13 +122,10 @@ export function parsedPath(base: string, path: string, target: string, sentTarge
   // If the app rewrites paths, a rule may use the rewritten path or the sent one.
   const sent = sentPath(sentTarget);
   if (sent !== routed && `${sent}/` !== routed) possible.push(sent);
-  for (const [parsed, before] of new Map([
-    [sentTarget, ""],
-    [target, base],
-  ])) {
-    const known = certainStart(parsed);
-    if (known !== undefined) possible.push({ path: before + known, unknown: "after" });
-  }
+  const known = certainStart(target);
+  if (known !== undefined) possible.push({ path: base + known, unknown: "after" });
+  const knownOfSent = target === sentTarget ? undefined : certainStart(sentTarget);
+  if (knownOfSent !== undefined) possible.push({ path: knownOfSent, unknown: "after" });
   return possible.length === 1 ? routed : possible;
 }
 

@@ -90,7 +90,10 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
   return incoming && outgoing;
 }
 
-/** Whether it is certain that the client of a request has disconnected. @param passed what the runtime passes beside the request. */
+/**
+ * Whether it is certain that the client of a request has disconnected. Of a connection that was reset, Deno tells the address 0.0.0.0.
+ * @param passed what the runtime passes beside the request.
+ */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
   const { incoming, remoteAddr } = runtimeOf(request, passed);
   return incoming ? isGone(incoming) : request.signal.aborted || remoteAddr?.hostname === "0.0.0.0";

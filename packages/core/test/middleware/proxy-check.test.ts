@@ -96,8 +96,7 @@ test("there is no warning for a request that is counted by another address than 
   expect(events).toEqual([]);
 });
 
-// A connection that was reset has an empty one on Bun and Deno.
-test.each([undefined, ""])("the warning says if the connection has no address: %j", (none) => {
-  checkOf({ ...reader, remoteAddress: () => none, clientIp: () => none as never }, undefined).look(forwarded, true);
+test("the warning says if the connection has no address", () => {
+  checkOf({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined).look(forwarded, true);
   expect(told[0]).toContain("from an unknown address");
 });

@@ -9,7 +9,7 @@ import { afterAll, expect, it } from "vitest";
 import type { LiveFigures } from "../../src/contract.js";
 import { ask, askRaw, openEvents } from "../adapters/http.js";
 
-// Bun and Deno do not tell an app the HTTP version. What keeps proxies out there?
+// Bun and Deno do not tell an app the HTTP version. What keeps proxies out there? And what does a limit in Hono do when they lose an address?
 
 const modules = join(__dirname, "../../node_modules");
 const temp = mkdtempSync(join(tmpdir(), "floodgate-dashboard-"));
