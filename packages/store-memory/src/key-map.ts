@@ -9,36 +9,42 @@ const seed = Math.floor(Math.random() * 2 ** 32) | 0;
 
 /** A Map from keys to slots, split into shards if `maxKeys` is large. */
 export class KeyMap {
-  readonly #shards: Map<string, number>[];
-  readonly #only: Map<string, number> | undefined;
+  /** A shard is made with its first key. */
+  readonly #shards: Map<string, number>[] = [];
   readonly #shift: number;
 
   constructor(maxKeys: number) {
-    const bits = maxKeys <= oneMap ? 0 : Math.ceil(Math.log2(maxKeys / shardKeys));
-    this.#shards = Array.from({ length: 2 ** bits }, () => new Map());
-    this.#only = bits === 0 ? this.#shards[0] : undefined;
-    this.#shift = 32 - bits;
+    this.#shift = maxKeys <= oneMap ? 0 : 32 - Math.ceil(Math.log2(maxKeys / shardKeys));
+  }
+
+  get isEmpty(): boolean {
+    return this.#shards.every(({ size }) => size === 0);
   }
 
   get(key: string): number | undefined {
-    return (this.#only ?? this.#shardOf(key)).get(key);
+    // The usual way, without another call.
+    return this.#shards[this.#shift === 0 ? 0 : this.#shardOf(key)]?.get(key);
   }
 
   set(key: string, slot: number): void {
-    (this.#only ?? this.#shardOf(key)).set(key, slot);
+    const i = this.#shardOf(key);
+    this.#shards[i] ??= new Map();
+    this.#shards[i].set(key, slot);
   }
 
   delete(key: string): void {
-    (this.#only ?? this.#shardOf(key)).delete(key);
+    this.#shards[this.#shardOf(key)]?.delete(key);
   }
 
-  #shardOf(key: string): Map<string, number> {
+  #shardOf(key: string): number {
+    if (this.#shift === 0) return 0;
     const { length } = key;
     let hash = seed ^ length;
-    const head = Math.min(length, hashed);
-    for (let i = 0; i < head; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x85ebca6b);
-    for (let i = Math.max(head, length - hashed); i < length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x85ebca6b);
+    for (let i = 0; i < length; i++) {
+      if (i === hashed) i = Math.max(i, length - hashed);
+      hash = Math.imul(hash ^ key.charCodeAt(i), 0x85ebca6b);
+    }
     // The top bits of a product depend on all bits below them.
-    return this.#shards[Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35) >>> this.#shift] as Map<string, number>;
+    return Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35) >>> this.#shift;
   }
 }

@@ -52,17 +52,17 @@ export class KeyTable {
   withRoom(limit: Limit, slot: number): number {
     const { slots } = this;
     const from = slots.page(slot);
-    const size = limit.algorithm.size(limit.policy, from.cells, slots.at(slot));
+    const at = slots.at(slot);
+    const size = limit.algorithm.size(limit.policy, from.cells, at);
     if (size <= from.width) return slot;
     const keyspace = this.#keyspace(slot);
     const key = slots.key(slot);
     const larger = slots.add(key, keyspace.id, Math.max(size, 2 * from.width));
     const to = slots.page(larger);
+    const toAt = slots.at(larger);
     // The number of the state lies before its cells.
-    const start = (slot & pageMask) * from.stride;
-    const tag = (larger & pageMask) * to.stride;
-    to.numbers[2 * tag] = from.numbers[2 * start] as number;
-    to.cells.set(from.cells.subarray(start + 1, start + from.stride), tag + 1);
+    to.numbers[2 * toAt - 2] = from.numbers[2 * at - 2] as number;
+    to.cells.set(from.cells.subarray(at, at + from.width), toAt);
     this.withdraw(slot);
     slots.delete(slot);
     keyspace.slots.set(key, larger);
@@ -116,7 +116,7 @@ export class KeyTable {
       this.delete(slot);
       return undefined;
     }
-    const found = classOf(seen.limit - seen.remaining, seen.limit);
+    const found = classOf(seen);
     this.place(slot, found, endMs);
     return found;
   }
@@ -190,14 +190,13 @@ export class KeyTable {
     // Every page twice at most, if all keys there are withdrawn.
     for (let turns = 2 * pages.length; left > 0 && turns > 0; ) {
       const page = pages[this.#hand >>> pageBits];
-      const i = this.#hand & pageMask;
-      if (page === undefined || page.used === 0 || i >= page.begun) {
+      if (page === undefined || page.used === 0 || (this.#hand & pageMask) >= page.begun) {
         this.#hand = page === undefined ? 0 : (this.#hand | pageMask) + 1;
         turns--;
         continue;
       }
       const slot = this.#hand++;
-      if (((page.numbers[2 * i * page.stride + 1] as number) & use.mask) > use.blocked) continue;
+      if (this.slots.use(slot) > use.blocked) continue;
       left--;
       this.reposition(slot, nowMs);
     }

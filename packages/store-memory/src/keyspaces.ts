@@ -1,4 +1,4 @@
-import type { Cells, Limit } from "@floodgate/core/store";
+import { blocksOf, type Cells, type Limit } from "@floodgate/core/store";
 import { KeyMap } from "./key-map.js";
 import { MinHeap } from "./min-heap.js";
 
@@ -27,6 +27,8 @@ export interface Keyspace {
 
 /** How many limits are found without a lookup: most requests pass the same few. */
 const maxRecent = 8;
+/** So many keyspaces are kept, even if they have no keys. Of more, a new one takes the place of one without keys: its limit may be closed. */
+const kept = 1000;
 
 /** The keyspaces of a store. */
 export class Keyspaces {
@@ -35,11 +37,11 @@ export class Keyspaces {
   readonly #moved: (slot: number, place: number) => void;
   readonly #byName = new Map<string, Keyspace>();
   readonly #byLimit = new WeakMap<Limit, Keyspace>();
-  /** By name, the keyspace of its blocks and bans, if it has had one. */
-  readonly blocks: Map<string, Keyspace> = new Map();
   readonly #recentLimits: Limit[] = [];
   readonly #recent: Keyspace[] = [];
   #added = 0;
+  /** The next keyspace that may have no keys. */
+  #hand = 0;
 
   /** `moved` is called with each new place of a slot among the blocked keys. */
   constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
@@ -50,7 +52,8 @@ export class Keyspaces {
   of(limit: Limit): Keyspace {
     const limits = this.#recentLimits;
     for (let i = 0; i < limits.length; i++) if (limits[i] === limit) return this.#recent[i] as Keyspace;
-    const found = this.#byLimit.get(limit) ?? this.#add(limit);
+    const known = this.#byLimit.get(limit);
+    const found = known !== undefined && this.all[known.id] === known ? known : this.#add(limit);
     const oldest = this.#added++ % maxRecent;
     limits[oldest] = limit;
     this.#recent[oldest] = found;
@@ -62,10 +65,15 @@ export class Keyspaces {
     return this.#byName.get(nameOf(limit));
   }
 
-  addBlocks(limit: Limit): Keyspace {
-    const blocks = this.of(limit);
-    for (const keyspace of this.all) if (keyspace.smallest.name === limit.name && keyspace !== blocks) keyspace.blocks = blocks;
-    this.blocks.set(limit.name, blocks);
+  /** The same for the blocks and bans of a name. */
+  findBlocks(name: string): Keyspace | undefined {
+    return this.find(blocksOf(name));
+  }
+
+  /** Adds it, unless it is there. */
+  addBlocks(name: string): Keyspace {
+    const blocks = this.#add(blocksOf(name));
+    for (const keyspace of this.all) if (keyspace.smallest.name === name && keyspace !== blocks) keyspace.blocks = blocks;
     return blocks;
   }
 
@@ -73,7 +81,7 @@ export class Keyspaces {
     let keyspace = this.find(limit);
     if (keyspace === undefined) {
       keyspace = {
-        id: this.all.length,
+        id: this.#place(),
         smallest: limit,
         largest: limit,
         slowest: limit,
@@ -81,9 +89,9 @@ export class Keyspaces {
         grows: limit.algorithm.grows === true,
         slots: new KeyMap(this.#maxKeys),
         blocked: new MinHeap(this.#moved),
-        blocks: this.blocks.get(limit.name),
+        blocks: this.findBlocks(limit.name),
       };
-      this.all.push(keyspace);
+      this.all[keyspace.id] = keyspace;
       this.#byName.set(nameOf(limit), keyspace);
     }
     if (compare(limit, keyspace.smallest) < 0) keyspace.smallest = limit;
@@ -91,6 +99,20 @@ export class Keyspaces {
     if (limit.policy.spanMs > keyspace.slowest.policy.spanMs) keyspace.slowest = limit;
     this.#byLimit.set(limit, keyspace);
     return keyspace;
+  }
+
+  /** The id of a new keyspace. */
+  #place(): number {
+    const { length } = this.all;
+    // Some looks for each new one, so that they hardly grow beyond twice those with keys.
+    for (let i = 0; i < 8 && length >= kept; i++) {
+      const { id, slots, smallest } = this.all[this.#hand++ % length] as Keyspace;
+      if (!slots.isEmpty) continue;
+      this.#byName.delete(nameOf(smallest));
+      this.#recentLimits.length = 0;
+      return id;
+    }
+    return length;
   }
 }
 

@@ -7,7 +7,6 @@ import {
   beganState,
   blockedDecision,
   blockIn,
-  blocksOf,
   type Cells,
   type Charge,
   type Check,
@@ -195,8 +194,8 @@ class TableStore implements MemoryStore {
       if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
-      units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
-      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(page, slot);
+      units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * at - 2]);
+      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(slot);
       // A clock that has stepped back does not see what was charged ahead of it.
       if (units !== 0 || isNew) this.#table.reposition(slot, nowMs, units >= 0);
     }
@@ -215,10 +214,10 @@ class TableStore implements MemoryStore {
     const slot = this.#table.withRoom(limit, found);
     const page = this.#slots.page(slot);
     const at = this.#slots.at(slot);
-    const decision = renewIn(limit, page.cells, at, nowMs, charge, page.numbers[2 * (at - 1)]);
-    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    const decision = renewIn(limit, page.cells, at, nowMs, charge, page.numbers[2 * at - 2]);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(slot);
     this.#table.reposition(slot, nowMs, true);
-    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
+    return stateOf(decision, page.numbers[2 * at - 2] as number);
   }
 
   reset(limit: Limit, key: string): void {
@@ -233,7 +232,7 @@ class TableStore implements MemoryStore {
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
     const nowMs = this.#now();
     this.#lastLimit = undefined;
-    const blocks = this.#keyspaces.blocks.get(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
+    const blocks = this.#keyspaces.addBlocks(name);
     const slot = blocks.slots.get(key);
     if (slot === undefined) {
       const zeros = this.#zeros(blocks.size);
@@ -248,12 +247,12 @@ class TableStore implements MemoryStore {
   }
 
   unblock(name: string, key: string): void {
-    this.#forget(this.#keyspaces.blocks.get(name), key);
+    this.#forget(this.#keyspaces.findBlocks(name), key);
   }
 
   keyState(limit: Limit, key: string): Inspection {
     const [cells, at] = this.#stateAt(this.#keyspaces.find(limit), key) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
-    const [blocks, blocksAt] = this.#stateAt(this.#keyspaces.blocks.get(limit.name), key) ?? [];
+    const [blocks, blocksAt] = this.#stateAt(this.#keyspaces.findBlocks(limit.name), key) ?? [];
     return inspectIn(limit, cells, at, this.#now(), blocks, blocksAt);
   }
 
@@ -308,23 +307,23 @@ class TableStore implements MemoryStore {
     const at = (slot & pageMask) * page.stride + 1;
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
     if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
-    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(slot);
     if (!this.#withdrawn) this.#table.reposition(slot, nowMs, true);
-    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
+    return stateOf(decision, page.numbers[2 * at - 2] as number);
   }
 
   /** Places a key by what was decided, if that may change its place, and names the state in the decision. */
   #noted(limit: Limit, slot: number, page: Page, at: number, cost: number, nowMs: number, decision: Decision): Decision {
     const { allowed, remaining, limit: quota } = decision;
     // Usually more than this charge is missing, so the state is older.
-    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(slot);
     const listed = (page.numbers[2 * at - 1] as number) & use.mask;
     const stays =
       remaining === 0
         ? !allowed && listed === use.blocked
         : listed < use.blocked && (quota - remaining) * use.blocked < (listed + slack) * quota;
-    if (!stays && !this.#withdrawn) this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
-    return allowed ? stateOf(decision, page.numbers[2 * (at - 1)] as number) : decision;
+    if (!stays && !this.#withdrawn) this.#table.place(slot, classOf(decision), nowMs + decision.resetAfterMs);
+    return allowed ? stateOf(decision, page.numbers[2 * at - 2] as number) : decision;
   }
 
   /** What a request would get. */
@@ -354,11 +353,10 @@ class TableStore implements MemoryStore {
       page.cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
-    const { limit, remaining, resetAfterMs } = decision;
     if (keyspace.smallest !== keyspace.largest) this.#table.reposition(slot, nowMs, true);
-    else this.#table.place(slot, classOf(limit - remaining, limit), nowMs + resetAfterMs);
+    else this.#table.place(slot, classOf(decision), nowMs + decision.resetAfterMs);
     if (this.#withdrawn) this.#table.withdraw(slot);
-    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
+    return stateOf(decision, page.numbers[2 * at - 2] as number);
   }
 
   /** If a request may add keys, withdraws those of its keys that exist, and their blocks, so that adding one evicts none of the others. */

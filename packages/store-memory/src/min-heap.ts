@@ -32,16 +32,13 @@ export class MinHeap {
 
   add(item: number, rank: number): void {
     this.#ranks.push(rank);
-    this.#rise(this.#items.push(item) - 1, item, rank);
+    this.#settle(this.#items.push(item) - 1, item, rank);
   }
 
   delete(place: number): void {
-    const gone = this.rankAt(place);
     const item = this.#items.pop() as number;
     const rank = this.#ranks.pop() as number;
-    if (place === this.#items.length) return;
-    if (rank < gone) this.#rise(place, item, rank);
-    else this.#sink(place, item, rank);
+    if (place < this.#items.length) this.#settle(place, item, rank);
   }
 
   #put(place: number, item: number, rank: number): void {
@@ -50,8 +47,10 @@ export class MinHeap {
     this.#moved(item, place);
   }
 
-  #rise(from: number, item: number, rank: number): void {
-    let place = from;
+  /** Fills a free place: moves what is above or below it there, until the item fits. */
+  #settle(free: number, item: number, rank: number): void {
+    const { length } = this.#items;
+    let place = free;
     while (place > 0) {
       const parent = Math.floor((place - 1) / children);
       const above = this.rankAt(parent);
@@ -59,12 +58,6 @@ export class MinHeap {
       this.#put(place, this.#items[parent] as number, above);
       place = parent;
     }
-    this.#put(place, item, rank);
-  }
-
-  #sink(from: number, item: number, rank: number): void {
-    const { length } = this.#items;
-    let place = from;
     for (let first = children * place + 1; first < length; first = children * place + 1) {
       let least = first;
       for (let i = first + 1; i < Math.min(first + children, length); i++) if (this.rankAt(i) < this.rankAt(least)) least = i;

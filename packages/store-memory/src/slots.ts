@@ -75,8 +75,7 @@ export class Slots {
 
   /** Its keyspace and use. */
   tag(slot: number): number {
-    const page = this.page(slot);
-    return page.numbers[2 * (slot & pageMask) * page.stride + 1] as number;
+    return this.page(slot).numbers[2 * this.at(slot) - 1] as number;
   }
 
   use(slot: number): number {
@@ -84,9 +83,7 @@ export class Slots {
   }
 
   setUse(slot: number, value: number): void {
-    const page = this.page(slot);
-    const i = 2 * (slot & pageMask) * page.stride + 1;
-    page.numbers[i] = ((page.numbers[i] as number) & ~use.mask) | value;
+    this.page(slot).numbers[2 * this.at(slot) - 1] = (this.tag(slot) & ~use.mask) | value;
   }
 
   /** One of the two links of a slot. */
@@ -103,24 +100,24 @@ export class Slots {
     const slot = this.#take(size <= exactWidths ? size : 2 ** Math.ceil(Math.log2(size)));
     const page = this.page(slot);
     page.keys[slot & pageMask] = key;
-    page.numbers[2 * (slot & pageMask) * page.stride + 1] = (keyspace << idShift) | use.unplaced;
+    page.numbers[2 * this.at(slot) - 1] = (keyspace << idShift) | use.unplaced;
     page.used++;
     this.size++;
-    this.beginState(page, slot);
+    this.beginState(slot);
     return slot;
   }
 
   /** Gives the state of a slot a number of its own, which no other state has until 2^32 of them were made. */
-  beginState(page: Page, slot: number): void {
-    page.numbers[2 * (slot & pageMask) * page.stride] = this.#states++;
+  beginState(slot: number): void {
+    this.page(slot).numbers[2 * this.at(slot) - 2] = this.#states++;
   }
 
   delete(slot: number): void {
     const page = this.page(slot);
-    const i = slot & pageMask;
-    page.keys[i] = "";
-    page.cells.fill(0, i * page.stride, (i + 1) * page.stride);
-    page.numbers[2 * i * page.stride + 1] = noKey;
+    const at = this.at(slot);
+    page.keys[slot & pageMask] = "";
+    page.cells.fill(0, at - 1, at + page.width);
+    page.numbers[2 * at - 1] = noKey;
     this.setLink(slot, 0, this.#free.get(page.width) ?? -1);
     this.#free.set(page.width, slot);
     page.used--;

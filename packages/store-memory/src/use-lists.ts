@@ -1,3 +1,4 @@
+import type { Decision } from "@floodgate/core/store";
 import { type Slots, use } from "./slots.js";
 
 const none = -1;
@@ -5,8 +6,8 @@ const AFTER = 0;
 const BEFORE = 1;
 
 /** The class of a key: by how much it has used of its limit. For limits of up to 255 each unit makes a class of its own. */
-export function classOf(used: number, limit: number): number {
-  return used >= limit ? use.blocked : Math.max(0, Math.floor((used * use.blocked) / limit));
+export function classOf({ limit, remaining }: Decision): number {
+  return remaining <= 0 ? use.blocked : Math.max(0, Math.floor(((limit - remaining) * use.blocked) / limit));
 }
 
 /** Keys that are not blocked, by class, in doubly linked lists, those that came first at the head. */

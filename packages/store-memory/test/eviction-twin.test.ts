@@ -34,7 +34,7 @@ const acts = fc.array(
       { weight: 3, arbitrary: fc.nat(1500) },
       { weight: 1, arbitrary: fc.constantFrom(10_000, 100_000) },
     ),
-    act: fc.constantFrom("consume", "consume", "consume", "spray", "all", "settle", "settle", "charge", "renew", "reset", "look"),
+    act: fc.constantFrom("consume", "consume", "consume", "spray", "all", "settle", "settle", "charge", "renew", "reset", "look", "names"),
     rule: fc.nat(3),
     plan: fc.nat(2),
     key: fc.constantFrom("a", "b", "c", "d", "e", "f"),
@@ -89,7 +89,11 @@ it.each([
       };
 
       // Only the plans that the store knows keep a state that is ahead of the clock.
-      if (direction < 0) for (const limit of all.flat()) both((one) => one.peek(limit, ""));
+      const lookAtAll = (): void => {
+        if (direction < 0) for (const limit of all.flat()) both((one) => one.peek(limit, ""));
+      };
+      lookAtAll();
+      let hasForgotten = false;
       for (const { byMs, act, rule, plan, key, cost, which, realCost } of life) {
         nowMs += byMs * direction;
         const planOf = (plans: readonly Limit[]): Limit => plans[plan % plans.length] as Limit;
@@ -112,6 +116,12 @@ it.each([
           if (answers.get(store)?.allowed) of.by = new Map([...answers].map(([one, decision]) => [one, asCharge(decision)]));
         } else if (act === "reset") both((one) => one.reset(limit, key));
         else if (act === "look") both((one) => one.keyState(limit, key));
+        else if (act === "names" && !hasForgotten) {
+          // So many names without keys that the store forgets those that it knew.
+          for (let i = 0; i < 1100; i++) store.peek(createLimit(`gone ${i}`, limit.policy), key);
+          lookAtAll();
+          hasForgotten = true;
+        }
       }
     }),
     { ...runs(300), endOnFailure: true },
