@@ -106,7 +106,10 @@ function see(response: TestedResponse): Seen {
         numberIn(header("ratelimit-remaining") ?? header("x-ratelimit-remaining"), /^(\d+)$/));
   const said = violated(response.body) ?? violated(text);
   // The wait of the limit that rejected is the longest, and is in Retry-After. Nobody knows the wait for a slot: then Retry-After is 1.
-  const rejecting = items.filter(({ wait }) => wait === retryAfter || (wait === undefined && retryAfter === 1));
+  const possible = items.filter(({ wait }) => wait === retryAfter || (wait === undefined && retryAfter === 1));
+  // A limit with units left rejects only a request that costs more. So it allowed the request, if another one has none left.
+  const empty = possible.filter((item) => item.remaining === 0);
+  const rejecting = retryAfter === undefined || empty.length === 0 ? possible : empty;
   const by = said ?? (rejecting.length === 0 ? undefined : rejecting.map(({ name }) => name));
   const shown = ["RateLimit-Policy", "RateLimit", "RateLimit-Remaining", "X-RateLimit-Remaining", "Retry-After", "Content-Type"].flatMap(
     (name) => (header(name.toLowerCase()) === undefined ? [] : [`  ${name}: ${header(name.toLowerCase())}`]),

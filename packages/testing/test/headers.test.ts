@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { runs } from "../../../test/runs.js";
 import {
   concurrency,
@@ -14,7 +14,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "../../express/src/index.js";
-import { expectLimited, expectNotLimited, testClock } from "../src/index.js";
+import { expectLimited, expectNotLimited, type TestedResponse, testClock } from "../src/index.js";
 
 const limit = fc.integer({ min: 1, max: 3 });
 const policy = fc.oneof(
@@ -46,9 +46,37 @@ it("the assertions read what the headers say of any limits, whatever their names
         const headers = Object.fromEntries(Object.entries(headersOf(all)).map(([name, value]) => [name.toLowerCase(), value]));
         const response = { status: allowed ? 200 : 429, headers, text: "no" };
         if (allowed) expectNotLimited(response, { remaining: Math.min(...all.map(({ remaining }) => remaining)) });
-        else expectLimited(response, { by: decision.name });
+        else {
+          // Limits with none left have rejected the request. Others may have, if it costs more than a unit.
+          const isEmpty = all.some(({ remaining }) => remaining === 0);
+          if (cost === 1 || !isEmpty) expectLimited(response, { by: decision.name });
+          if (cost > 1) continue;
+          const waits = all.map((one) => headersOf(one)["Retry-After"]);
+          const by = all.filter((one, i) => !one.allowed && waits[i] === headersOf(all)["Retry-After"]).map(({ name }) => name);
+          expect(all.map(({ name }) => name).filter((name) => isLimitedBy(response, name))).toEqual(by);
+        }
       }
     }),
     runs(500),
   );
+});
+
+function isLimitedBy(response: TestedResponse, by: string): boolean {
+  try {
+    expectLimited(response, { by });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it("a limit of slots has not rejected what another limit with the same wait rejected", () => {
+  const store = memoryStore({ clock: testClock() });
+  const slots = createLimiter({ name: "slots", policy: concurrency({ limit: 5, hold: "30s" }), store });
+  const second = createLimiter({ name: "second", policy: fixedWindow({ limit: 1, window: "1s" }), store });
+  second.consume("k");
+  const { all } = consumeAll([slots, second].map((limiter) => ({ limiter, key: "k" })));
+  const response = { status: 429, headers: new Headers(headersOf(all)) };
+  expectLimited(response, { by: "second" });
+  expect(isLimitedBy(response, "slots")).toBe(false);
 });
