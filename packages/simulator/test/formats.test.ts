@@ -134,18 +134,20 @@ describe.each(formatNames)("the format %s", (name) => {
     expect(notes).toEqual(hasHeader ? [] : ['The log does not have the header "user-agent", so no request has it.']);
   });
 
-  it.each(["caddy  | ", "web_1 | ", "[my.app-1]  | "])(
-    "is read behind the name of a service, as docker compose prints it: %s",
-    async (prefix) => {
-      const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
-      const twice = [...lines, lines.at(-1) as string];
-      for (const format of [undefined, name]) {
-        const alone = await simulate([logOf(twice)], set, { format });
-        expect(alone.rules[0]).toMatchObject({ requests: 2, limited: 1 });
-        expect(await simulate([logOf(twice.map((line) => prefix + line))], set, { format })).toEqual(alone);
-      }
-    },
-  );
+  it.each([
+    ...["caddy  | ", "web_1 | ", "[my.app-1]  | "],
+    ...["2026-11-20T12:00:00.123456789Z ", "caddy-1  | 2026-11-20T12:00:00.123456789Z "],
+    ...["[pod/caddy-7d9c/caddy] ", "2026-11-20T12:00:00.1+01:00 ", "[pod/caddy-7d9c/caddy] 2026-11-20T12:00:00.123456789Z "],
+    ...["2026-11-20T12:00:00.123456789Z stdout F ", "2026-11-20T12:00:00.123456789+02:00 stderr F "],
+  ])("is read behind what Docker and Kubernetes write before each line: %s", async (prefix) => {
+    const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
+    const twice = [...lines, lines.at(-1) as string];
+    for (const format of [undefined, name]) {
+      const alone = await simulate([logOf(twice)], set, { format });
+      expect(alone.rules[0]).toMatchObject({ requests: 2, limited: 1 });
+      expect(await simulate([logOf(twice.map((line) => prefix + line))], set, { format })).toEqual(alone);
+    }
+  });
 });
 
 describe("a W3C log without the column `date`", () => {

@@ -19,8 +19,17 @@ export interface ReadOptions extends LogOptions {
   readonly keeps: Kept;
 }
 
-/** The name of a service, as `docker compose logs` writes it before each line: `caddy-1  | `. */
-const service = /^\S+ +\| /;
+/** The name of a service (`caddy-1  | `) or of a pod (`[pod/caddy-7d9/caddy] `), as Docker and Kubernetes write it before each line. */
+const nameBefore = /^(?:\S{1,100} +\| |\[pod\/\S{1,400}\] )/;
+/** The time at which they got the line, and in the files of containers its stream. */
+const timeBefore = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) F )?/;
+
+/** What a line may be without what stands before it: first the shortest, because a name or a time could be taken for a field of the line. */
+function barest(line: string): readonly string[] {
+  const unnamed = line.replace(nameBefore, "");
+  const bare = unnamed.replace(timeBefore, "");
+  return bare === line ? [line] : [...new Set([bare, unnamed, line])];
+}
 
 /** How many lines are looked at to find out a format. */
 const sampleLines = 100;
@@ -88,8 +97,11 @@ export class LogReader {
   #add(lines: readonly string[], format: LogFormat): LogRequest[] {
     const full: LogRequest[] = [];
     for (const line of lines) {
-      let parsed = format.parse(line);
-      if (typeof parsed === "string" && service.test(line)) parsed = format.parse(line.replace(service, ""));
+      let parsed: ReturnType<LogFormat["parse"]> = "malformed";
+      for (const part of barest(line)) {
+        parsed = format.parse(part);
+        if (parsed !== "malformed" && parsed !== "no-time") break;
+      }
       if (typeof parsed === "string") {
         this.#tally.skip(parsed);
         continue;
@@ -107,12 +119,11 @@ export class LogReader {
 /** The format of these lines. If none is known, each line is malformed, and the tally says so. */
 function found(name: string, lines: readonly string[], options: ReadOptions, tally: Tally): LogFormat {
   const full = lines.filter((line) => line.trim() !== "").slice(0, sampleLines);
-  const format =
-    detectFormat(full, options) ??
-    detectFormat(
-      full.map((line) => line.replace(service, "")),
-      options,
-    );
+  const detect = (i: number): LogFormat | undefined => {
+    const parts = full.flatMap((line) => barest(line)[i] ?? []);
+    return detectFormat(parts, options);
+  };
+  const format = detect(0) ?? detect(1) ?? detect(2);
   if (format !== undefined) {
     tally.formats.set(name, format.name);
     return format;
