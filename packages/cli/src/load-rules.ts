@@ -2,6 +2,7 @@ import { lstat, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
 import { Failure, unreadable, unwritable } from "./failure.js";
+import { withFurtherProblems } from "./further-problems.js";
 import type { Io } from "./io.js";
 import type { JsonOption, NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
@@ -62,11 +63,12 @@ export function noRules(key: string): Failure {
  * @throws Failure if there are problems.
  */
 export function validRules(io: Io, text: string, name: string, { keys, costs, json: asJson }: NamesOptions & JsonOption): RuleSet {
+  const app = { ...(keys && { keys }), ...(costs && { costs }) };
   try {
-    return parseRules(text, name, { ...(keys && { keys }), ...(costs && { costs }) });
+    return parseRules(text, name, app);
   } catch (error) {
     if (!(error instanceof RulesError)) throw error;
-    const { problems } = error;
+    const problems = withFurtherProblems(text, error.problems, app);
     io.out(asJson === true ? json({ file: name, rules: null, problems }) : problemsText(io, name, text, problems));
     throw problemsFailure(name, problems);
   }
