@@ -146,7 +146,7 @@ export function resultOf({ decision, shadow }: Pick<DecisionEvent, "decision" | 
 }
 
 /** The decision that decided a request: the longest delay, else the most restrictive. A shadow rule never does, unless there are only shadow rules. */
-function decidingOf(
+export function decidingOf(
   checks: readonly { readonly shadow?: boolean }[],
   { allowed, decision, all }: { readonly allowed: boolean; readonly decision: Decision; readonly all: readonly Decision[] },
 ): Decision {

@@ -1,7 +1,7 @@
 import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { decideWithZeros, isZero } from "../decide/zero-limits.js";
-import { emitLimitEvents, emitRequestDecided, timeOfAsking } from "../events/decision-events.js";
+import { decidingOf, emitLimitEvents, emitRequestDecided, timeOfAsking } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
@@ -70,7 +70,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     listeners.forEach((listener, i) => {
       if (listener !== undefined) emitLimitEvents(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
     });
-    emitRequestDecided(listeners[all.indexOf(whole.decision)], list, whole);
+    emitRequestDecided(listeners[all.indexOf(decidingOf(list, whole))], list, whole);
     return whole;
   });
   return promisedBy<CombinedDecision, M>(guard.mode, combined);

@@ -172,8 +172,10 @@ export function headersOf(decisions: Decision | readonly Decision[], format?: He
   const reported = mostRestrictive(all);
   const rejectedBy = reported.allowed ? undefined : reported;
   // The numbers of a degraded decision are unknown.
-  const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejectedBy });
-  const headers = Object.fromEntries((known ?? []).map(({ name, value }) => [name, value]));
+  const known = all.filter(({ degraded }) => !degraded);
+  const report = { decisions: known, reported: mostRestrictive(known), context: { previous: undefined }, rejectedBy };
+  const written = known.length > 0 ? write?.(report) : undefined;
+  const headers = Object.fromEntries((written ?? []).map(({ name, value }) => [name, value]));
   if (rejectedBy === undefined) return headers;
   const retryAfter = retryAfterSeconds(rejectedBy);
   return { ...headers, ...(retryAfter !== undefined && { "Retry-After": `${retryAfter}` }), [noStore.name]: noStore.value };

@@ -1,7 +1,8 @@
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { ignoresAllowed, RateLimit } from "../../src/adapter.js";
-import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
+import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, leakyBucket, observe } from "../../src/index.js";
 import { inventory, tellAll } from "../../src/rules.js";
 import { FaultyStore } from "../faulty-store.js";
 import { reader } from "../reader.js";
@@ -121,6 +122,39 @@ describe("observe", () => {
     limit.decide({});
     expect(types(own).slice(-2)).toEqual(["limited", "shadow-limited"]);
     limit.close();
+  });
+
+  it("a request of several limiters is heard by the listener of the limiter that decided it", () => {
+    const someLimits = fc.array(
+      fc.record({
+        listens: fc.boolean(),
+        cost: fc.integer({ min: 1, max: 3 }),
+        policy: fc.oneof(
+          fc.integer({ min: 1, max: 9 }).map((limit) => fixedWindow({ limit, window: "1m" })),
+          fc.integer({ min: 1, max: 9 }).map((capacity) => leakyBucket({ capacity, leak: 1, every: "1s" })),
+        ),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(someLimits, (limits) => {
+        const store = simpleStore();
+        const heard: unknown[] = [];
+        const checks = limits.map(({ policy, cost, listens }, i) => {
+          const onEvent = ({ type, name }: FloodgateEvent & { name?: string }) =>
+            void (type === "request" && heard.push(`${i} hears ${name}`));
+          return { limiter: createLimiter({ name: `${i}`, policy, store, ...(listens && { onEvent }) }), key: "k", cost };
+        });
+        for (let round = 0; round < 5; round++) {
+          heard.length = 0;
+          const { allowed, decision, all } = consumeAll(checks);
+          const longest = Math.max(...all.map(({ delayMs }) => delayMs));
+          const deciding = allowed && longest > decision.delayMs ? all.find(({ delayMs }) => delayMs === longest) : decision;
+          const i = Number(deciding?.name);
+          expect(heard).toEqual(limits[i]?.listens ? [`${i} hears ${i}`] : []);
+        }
+      }),
+    );
   });
 
   it.each([undefined, null, "log", {}])("takes a function, which %s is not", (listener) => {

@@ -3,9 +3,10 @@ import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
 import { memoryStore } from "../../../store-memory/src/index.js";
 import { RateLimit } from "../../src/adapter.js";
-import { type Decision, fixedWindow, gcra, headersOf, tokenBucket } from "../../src/index.js";
+import { consumeAll, createLimiter, type Decision, fixedWindow, gcra, headersOf, tokenBucket } from "../../src/index.js";
 import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
 import { createLimit } from "../../src/store.js";
+import { FaultyStore } from "../faulty-store.js";
 import { reader } from "../reader.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
@@ -109,6 +110,38 @@ test("headersOf shows nothing of a store that failed but when to come back, and 
   expect(headersOf({ ...failed, allowed: false, retryAfterMs: 500 })).toEqual({ "Retry-After": "1", "Cache-Control": "no-store" });
   expect(headersOf([])).toEqual({});
   expect(() => headersOf(failed, "draft-8" as never)).toThrow("headersOf: `headers` has no format");
+});
+
+test("headersOf shows of several decisions those that a store has made", () => {
+  const anyDecisions = fc.array(fc.tuple(anyName, anyPolicy, fc.integer({ min: 1, max: 2e6 }), fc.boolean()), {
+    minLength: 1,
+    maxLength: 4,
+  });
+  fc.assert(
+    fc.property(fc.constantFrom("standard", "draft-7", "draft-6", "legacy"), anyDecisions, (format, given) => {
+      const all = given.map(([name, policy, cost, degraded]) => ({ ...decide(name, policy, cost), degraded }));
+      const withoutWait = ({ "Retry-After": _, "Cache-Control": __, "X-RateLimit-Retry-After": ___, ...rest }: Record<string, string>) =>
+        rest;
+      const known = all.filter(({ degraded }) => !degraded);
+      expect(withoutWait(headersOf(all, format))).toEqual(withoutWait(headersOf(known, format)));
+      expect(headersOf(all, format)["Retry-After"]).toBe(
+        headersOf(
+          all.map((decision) => ({ ...decision, degraded: false })),
+          format,
+        )["Retry-After"],
+      );
+    }),
+  );
+});
+
+test("a limit of 0 rejects while the store of the others fails, and headersOf shows nothing of those", async () => {
+  const store = new FaultyStore(memoryStore({ clock: () => 1e12, maxKeys: 10 }));
+  store.fault = "rejects";
+  const onEvent = () => undefined;
+  const limiters = [7, 0].map((limit) => createLimiter({ name: `${limit}`, policy: fixedWindow({ limit, window: "1m" }), store, onEvent }));
+  const { all } = await consumeAll(limiters.map((limiter) => ({ limiter, key: "k" })));
+  expect(all.map(({ degraded }) => degraded)).toEqual([true, false]);
+  expect(headersOf(all)).toEqual({ "RateLimit-Policy": '"0";q=0;w=60', RateLimit: '"0";r=0', "Cache-Control": "no-store" });
 });
 
 const decision = decide("api", fixedWindow({ limit: 5, window: "1m" }), 2); // 60 s - 0.123 s to the window's end
