@@ -46,7 +46,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
     // Some servers pass a URL as the client wrote it.
     const sent = sentPath(url);
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
-    const page = path.replace(/(\/(__|q-)data\.json|(\/_(root)?)?\.data)$/, "");
+    const page = path.replace(/((\/?__|\/q-)data\.json|(\/_(root)?)?\.data)$/, "");
     return page === sent ? page : [path, sent, page];
   },
   header: ({ request }, name) => webHeader(request, name),

@@ -114,6 +114,9 @@ it.each([
   ["/login", "/login/_.data"],
   ["/", "/_root.data"],
   ["/", "/__data.json"],
+  ["/a.html", "/a.html__data.json"],
+  ["/a.html", "/a.html/__data.json"],
+  ["/a__data.json", "/a__data.json"],
 ])("a rule for the page %s counts requests for its data, as frameworks send them: %s", async (path, target) => {
   const limit = rateLimit({ rules: [{ name: "page", limit: 5, window: "365d", key: "global", match: { path } }] });
   expect((await limit.check(new Request(`http://h${target}?x`))).decision?.name).toBe("page");
