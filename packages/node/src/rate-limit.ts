@@ -64,7 +64,7 @@ function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): Reque
   const path = sentPath(url);
   const isLost = url !== originalUrl && baseUrl === undefined;
   const full = isLost ? mountedPaths(originalUrl, path, undefined) : parsedPath(baseUrl ?? "", path, url, originalUrl);
-  if (!originalUrl.includes("#") && !/;|.\/$/.test(path)) return full;
+  if (!originalUrl.includes("#") && !/;|.[\\/]$/.test(path)) return full;
   // find-my-way serves `/users/` by the route `/users/:id`, with an empty id. With `useSemicolonDelimiter`, its path ends at a semicolon.
   const sent = `${sentPath(originalUrl)}/`;
   // To polka, restana and moleculer-web, a `#` is part of the path.

@@ -130,6 +130,7 @@ it.each<[how: string, pathOf: (target: string) => string, told?: object]>([
   ["new URL(url, base)", (target) => new URL(target, "http://h").pathname],
   ["all before the query", (target) => target.replace(/\?.*/, "")],
   ["all before the query, with a `baseUrl`, as moleculer-web", (target) => target.replace(/\?.*/, ""), { baseUrl: "" }],
+  ["backslashes as slashes, before `?` and `#`, as restify", (target) => target.replace(/[?#].*/, "").replace(/\\/g, "/")],
   ["what follows a host, as find-my-way", (target) => target.replace(/\?.*/, "").replace(/^https?:\/\/.*?\//, "/")],
   [
     "the same without duplicate slashes",
@@ -161,7 +162,9 @@ it.each<[how: string, pathOf: (target: string) => string, told?: object]>([
   ];
   let reached = 0;
   for (const target of starts.flatMap((start) =>
-    ["/posts", "/posts#", "/users/7", "/users/", "/users/#", "/users/#7?x"].map((end) => start + end),
+    ["/posts", "/posts#", "/users/7", "/users/", "/users/#", "/users/#7?x", "/users\\7", "/users\\", "/users\\?x"].map(
+      (end) => start + end,
+    ),
   )) {
     const message = Object.assign(new IncomingMessage(new Socket()), { url: target, headers: {}, ...told });
     const response = new ServerResponse(message);

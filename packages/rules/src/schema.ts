@@ -145,7 +145,7 @@ const grant = map(
 const match = map(
   optional({
     method: oneOrMore("method: POST"),
-    path: oneOrMore("path: /posts/:id", { pattern: "^/[^?#+(){}\\[\\]\\\\]*$" }),
+    path: oneOrMore("path: /posts/:id", { pattern: "^/[^?#+(){}|\\[\\]\\\\]*$" }),
     header: expect(expectedValues("x-api-version", '"2"', '["2", "3"]'), "a map", 'header: { x-api-version: "2" }'),
     domain: oneOrMore("domain: edge"),
     descriptor: expect(expectedValues("tier", "free", "[free, trial]"), "a map", "descriptor: { path: /login, remote_address: true }", {

@@ -104,15 +104,11 @@ const separators = /[/\\\x01\x02]/;
 
 /** @param text in lower case, decoded, with marks for separators that were encoded. */
 function readingsOfDecoded(text: string): Reading[] {
-  const readings: Reading[] = [written(text, unmarked)];
+  const readings: Reading[] = [];
+  addWritten(text, readings);
   if (hasManyReadings(text)) readings.push(ofMany(text));
   else if (/[\\\x01\x02]/.test(text)) addSplit(text, readings);
-  // Some routers take an empty segment as the value of a parameter, with or without the slash at the end.
-  else if (text.includes("//")) {
-    const segments = text.slice(1).split("/");
-    readings.push(shortened(segments));
-    if (segments.at(-1) === "") readings.push(shortened(segments.slice(0, -1)));
-  } else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
+  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
 }
 
@@ -124,9 +120,16 @@ function addSplit(text: string, readings: Reading[]): void {
       readings.push(ofMany(text));
       return;
     }
-    if (separators.test(segment)) readings.push(written(text.slice(0, from) + text.slice(from).replace(/[\\\x01\x02]/g, "/"), unmarked));
+    if (separators.test(segment)) addWritten(text.slice(0, from) + text.slice(from).replace(/[\\\x01\x02]/g, "/"), readings);
     from += segment.length + 1;
   }
+}
+
+/** Some routers take an empty segment as the value of a parameter, with or without the slash at the end. */
+function addWritten(text: string, readings: Reading[]): void {
+  readings.push(written(text, unmarked));
+  if (!text.includes("//")) return;
+  for (const one of new Set([text, text.replace(/\/$/, "")])) readings.push(shortened(one.slice(1).split("/").map(unmarked)));
 }
 
 /** Case, empty segments and a trailing slash make no difference, because they make none to routers. */

@@ -121,10 +121,10 @@ function compilePath(where: string, path: unknown): PathPattern {
 }
 
 /**
- * The pattern syntax of the routers of Express, Koa and Hono. Taken literally, it would never match. Other characters (`-`, `.`, `~`, `'`,
- * `$`, `!`) are text.
+ * The pattern syntax of the routers of Express (the `|` of version 4), Koa and Hono. Taken literally, it would never match. Other characters
+ * (`-`, `.`, `~`, `'`, `$`, `!`) are text.
  */
-const routerSigns = /^:|:\w|[*?+(){}[\]\\]/;
+const routerSigns = /^:|:\w|[*?+(){}[\]\\|]/;
 
 /** The methods that Node's HTTP server accepts. A rule for another method would never match. */
 const knownMethods = (

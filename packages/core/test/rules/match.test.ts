@@ -191,6 +191,26 @@ test("a path matches in every form a handler may resolve it to: as a URL, as a f
   );
 });
 
+test("a path matches as servers read it that take an empty segment as the value of a parameter, however its slashes are written", () => {
+  const onlySlashes = (path: string): string => path;
+  // restify, by url.parse
+  const backslashes = (path: string): string => path.replaceAll("\\", "/");
+  const encoded = (path: string): string => path.replace(/%2f/gi, "/");
+  const all = (path: string): string => encoded(backslashes(path));
+  const separator = fc.constantFrom("/", "//", "\\", "\\/", "/\\", "%2f", "%2F/");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(separator, fc.constantFrom("a", "b", "c")), { minLength: 1, maxLength: 5 }), (parts) => {
+      const path = `/a${parts.flat().join("")}`;
+      for (const read of [onlySlashes, backslashes, encoded, all]) {
+        const segments = read(path).slice(1).split("/");
+        const rule = segments.map((segment) => (segment === "" ? ":empty" : segment.replaceAll("\\", "%5C"))).join("/");
+        expect(fits({ path: `/${rule}` }, "GET", path), `${path} as /${rule}`).toBe(true);
+      }
+    }),
+    runs(2000),
+  );
+});
+
 test("a header of any name can be matched, even constructor or __proto__", () => {
   const header = JSON.parse('{ "__proto__": true, "constructor": "a" }');
   expect(fits({ header }, "GET", "/", JSON.parse('{ "constructor": "a" }'))).toBe(false);
@@ -204,6 +224,8 @@ test("a pattern of many stars takes at most its length times the path's length",
 
 test.each([
   [{ path: "posts" }, /begins with "\/"/],
+  // In Express 4, the route `/a|b` serves every path that begins with `/a` or ends with `b`.
+  [{ path: "/a|b" }, /"a\|b" in "\/a\|b" has a "\|".*is written %7C/],
   [{ path: "/files/*.png" }, /a segment is text, `:name` or `\*`, but/],
   [{ path: "/posts?page=2" }, /matched without the query.*Write path: "\/posts"/],
   [{ path: [] }, /`match.path` is an empty array, which matches no request/],
