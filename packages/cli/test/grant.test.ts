@@ -84,6 +84,14 @@ describe("floodgate grant and revoke", () => {
     expect(readFileSync(file, "utf8")).toContain('grants: [ { key: "42", plan: pro, until: 2100-01-31 } ]');
   });
 
+  it.each([["grant", "--plan", "pro", "--until", "2100-01-31"], ["revoke"]])(
+    "%s does not read standard input, which it cannot write",
+    async (...args) => {
+      const { code, out, err } = await floodgate([...args, "--rule", "posts", "--key", "42", "--file", "-"], "no rules");
+      expect({ code, out, err }).toEqual({ code: 64, out: "", err: expect.stringContaining("--file must name one") });
+    },
+  );
+
   it.each<[string, string[], string]>([
     ["no plan", ["--until", "2100-01-31"], "say which plan the key has"],
     ["no end", ["--plan", "pro"], "say when it ends"],

@@ -53,6 +53,7 @@ export function addRevoke(program: Command, io: Io): void {
 async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]): Promise<void> {
   const { policy, file, rulesKey } = options;
   if (policy !== undefined) throw new Failure("usage", "a limit that is defined in code has no grants: they stand in the rules.");
+  if (file === "-") throw new Failure("usage", "a grant is written into the file, so --file must name one.");
   // The rules say themselves whether they have the plan.
   const { plan: _, ...target } = options;
   const tell = ({ rule, key }: GrantChange, place: string, where: object): void => {
@@ -85,7 +86,6 @@ async function pushed(push: () => Promise<string>): Promise<string> {
 }
 
 async function write(io: Io, file: string, options: GrantOptions, made: GrantChange): Promise<void> {
-  if (file === "-") throw new Failure("usage", "a grant is written into the file, so --file must name one.");
   const { text, name } = await readText(io, file);
   const changed = withGrant(text, made);
   validRules(io, changed, name, options);
