@@ -51,6 +51,7 @@ export async function flood({ keys }) {
 
 /** 0: a bare Map that deletes its oldest key. */
 const limits = [0, 1, 2, 3, 100];
+const subjectOf = (limit) => (limit === 0 ? "bare Map" : `limit ${limit}`);
 
 /** A fresh key on a full store. */
 export async function full({ keys }) {
@@ -59,7 +60,7 @@ export async function full({ keys }) {
     const row = [shown(maxKeys)];
     let longest = 0;
     for (const limit of limits) {
-      progress(`full: ${shown(keys)} fresh keys at limit ${limit} on ${shown(maxKeys)} keys`);
+      progress(`full: ${shown(keys)} fresh keys, ${subjectOf(limit)}, on ${shown(maxKeys)} keys`);
       const { ns, longestMs } = await askOnce("keys-child.mjs", ["full", limit, maxKeys, keys], "flood", ["--max-old-space-size=4096"]);
       row.push(ns.toFixed(0));
       if (limit > 0) longest = Math.max(longest, longestMs);
@@ -68,7 +69,7 @@ export async function full({ keys }) {
   }
   return table(
     `CPU ns a fresh key on a full store, by limit, and the longest 100 keys of all in ms (${shown(keys)} keys each)`,
-    ["maxKeys", ...limits.map((limit) => (limit === 0 ? "bare Map" : `limit ${limit}`)), "longest"],
+    ["maxKeys", ...limits.map(subjectOf), "longest"],
     rows,
   );
 }
