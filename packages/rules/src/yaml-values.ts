@@ -32,7 +32,7 @@ export function toValue(root: Node | null): YamlValue {
   return {
     value,
     mistakes: converter.mistakes,
-    offsetOf: (path, what) => converter.offsetOf(value, path, what, root === null ? 0 : startOf(root)),
+    offsetOf: (path, what) => converter.offsetOf(value, path, what, startOf(root)),
   };
 }
 
@@ -78,7 +78,7 @@ class Converter {
     let size = 1;
     for (const [i, item] of (node.items as (Node | null)[]).entries()) {
       const converted = this.convert(item, [...path, i]);
-      const offset = item === null ? startOf(node) : startOf(item);
+      const offset = startOf(item ?? node);
       list.push(converted.value);
       offsets.set(i, { key: offset, value: offset });
       size += converted.size;
@@ -110,7 +110,7 @@ class Converter {
       } else {
         map[name] = converted.value;
         // An omitted value has no offset of its own.
-        offsets.set(name, { key: startOf(key), value: value === null || converted.value === null ? startOf(key) : startOf(value) });
+        offsets.set(name, { key: startOf(key), value: startOf(value?.range?.[0] === value?.range?.[1] ? key : value) });
       }
     }
     // The map's own keys win over merged ones, even if they come later.
@@ -138,9 +138,9 @@ class Converter {
     return { value: undefined, size: 1 };
   }
 
-  #checkPlain({ type, source = "", range }: Scalar, path: Path): void {
-    const at = type === Scalar.PLAIN ? source.search(invisible) : -1;
-    if (at >= 0) this.#mistake((range?.[0] ?? 0) + at, path, invisibleHere);
+  #checkPlain(node: Scalar, path: Path): void {
+    const at = node.type === Scalar.PLAIN ? (node.source ?? "").search(invisible) : -1;
+    if (at >= 0) this.#mistake(startOf(node as Node) + at, path, invisibleHere);
   }
 
   #mistake(at: Node | number, path: Path, message: string): Sized {
@@ -163,8 +163,8 @@ export const invisibleHere = "A no-break space, or another invisible character, 
 /** These look like the end of a line, or like nothing. YAML and JSON allow them in quotes. */
 const invisible = /[\u007f\u2028\u2029]/;
 
-function startOf(node: Node): number {
-  return node.range?.[0] ?? 0;
+function startOf(node: Node | null): number {
+  return node?.range?.[0] ?? 0;
 }
 
 function isObject(value: unknown): value is object {
