@@ -108,13 +108,13 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
       const exempt = asked.indexOf("exempt");
       return this.#pass(context, exempt < 0 ? "uncounted" : "exempt", rules[exempt]?.name);
     }
-    context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.observer?.counts(context, checks);
     if ((this.client.onEvent ?? observation.tell) !== undefined && this.settings.reader.decisionEvents !== false)
       context.storeAskedMs = timeOfAsking(this.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     const { mayBeZero } = version.rules;
     if (mayBeZero) checks = decisiveChecks(checks);
+    context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     // The guard decides all checks in one atomic step, in which the store rejects a banned key. Then bans count the other rejections.
     const { client } = this;
     const combined = version.hasBans
