@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chownSync } from "node:fs";
 import { loopback, sparePort } from "./port.js";
 import { PrivateServer, type ServerKind, type ServerPlace, started } from "./private-server.js";
-import { program } from "./programs.js";
+import { mysqlServer, program } from "./programs.js";
 
 /** Databases do not run as root. As root they get this user: nobody. */
 const nobody = 65_534;
@@ -15,7 +15,8 @@ const asUser: readonly string[] = isRoot
 export type DatabaseServer = PrivateServer;
 
 interface Database extends Pick<ServerKind, "files"> {
-  readonly program: Parameters<typeof program>[0];
+  readonly name: string;
+  readonly program: string;
   /** The command that fills the folder, if any. */
   readonly init?: (place: ServerPlace) => readonly string[];
   readonly args: (place: ServerPlace) => readonly string[];
@@ -23,7 +24,7 @@ interface Database extends Pick<ServerKind, "files"> {
   readonly logs: string;
 }
 
-function startDatabase({ program: name, init, args, logs, ...files }: Database): Promise<DatabaseServer> {
+function startDatabase({ name, program, init, args, logs, ...files }: Database): Promise<DatabaseServer> {
   const kind: ServerKind = {
     ...files,
     name,
@@ -33,7 +34,7 @@ function startDatabase({ program: name, init, args, logs, ...files }: Database):
       const [command, ...words] = [...asUser, ...init(place)];
       execFileSync(command as string, words, { stdio: "pipe", cwd: place.dir });
     },
-    command: (place) => [...asUser, program(name), ...args(place)],
+    command: (place) => [...asUser, program, ...args(place)],
     ready: async ({ log }) => log.includes(logs),
   };
   return started((port) => new PrivateServer(kind, port));
@@ -42,7 +43,8 @@ function startDatabase({ program: name, init, args, logs, ...files }: Database):
 /** A Postgres without a password: user and database are `postgres`. What it wrote outlives its process, but not the machine's. */
 export function startPostgres(): Promise<DatabaseServer> {
   return startDatabase({
-    program: "postgres",
+    name: "postgres",
+    program: program("postgres"),
     init: ({ dir }) => [program("initdb"), "--no-sync", "--username=postgres", "--auth=trust", `${dir}/data`],
     args: ({ dir, port }) => [
       ...["-D", `${dir}/data`, "-p", `${port}`, "-h", loopback, "-k", dir],
@@ -56,7 +58,8 @@ export function startPostgres(): Promise<DatabaseServer> {
 export async function startEtcd(): Promise<DatabaseServer> {
   const peer = `http://${loopback}:${await sparePort()}`;
   return startDatabase({
-    program: "etcd",
+    name: "etcd",
+    program: program("etcd"),
     args: ({ dir, port }) => [
       `--data-dir=${dir}/data`,
       `--listen-client-urls=http://${loopback}:${port}`,
@@ -73,7 +76,8 @@ export async function startEtcd(): Promise<DatabaseServer> {
 /** PgBouncer in transaction mode in front of a Postgres. */
 export function startPgBouncer(postgres: DatabaseServer): Promise<DatabaseServer> {
   return startDatabase({
-    program: "pgbouncer",
+    name: "pgbouncer",
+    program: program("pgbouncer"),
     files: ({ port }) => ({
       "pgbouncer.ini": `[databases]
 postgres = host=${loopback} port=${postgres.port} user=postgres
@@ -94,7 +98,8 @@ default_pool_size = 4
 /** A MariaDB with the user `root` without a password, and the database `test`. */
 export function startMariadb(): Promise<DatabaseServer> {
   return startDatabase({
-    program: "mariadbd",
+    name: "mariadbd",
+    program: program("mariadbd"),
     init: ({ dir }) => [
       ...[program("mariadb-install-db"), "--no-defaults", `--datadir=${dir}/data`, "--auth-root-authentication-method=normal"],
       ...["--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0"],
@@ -105,4 +110,27 @@ export function startMariadb(): Promise<DatabaseServer> {
     ],
     logs: "ready for connections",
   });
+}
+
+/** The same with MySQL. @throws Error if `mysqlServer` finds none. */
+function startMysql(): Promise<DatabaseServer> {
+  const mysqld = mysqlServer();
+  if (mysqld === undefined) throw new Error("There is no mysqld here that is not a link to mariadbd.");
+  return startDatabase({
+    name: "mysqld",
+    program: mysqld,
+    files: () => ({ "init.sql": "CREATE DATABASE IF NOT EXISTS test;\n" }),
+    init: ({ dir }) => [mysqld, "--no-defaults", `--datadir=${dir}/data`, "--initialize-insecure", "--innodb-flush-log-at-trx-commit=0"],
+    args: ({ dir, port }) => [
+      ...["--no-defaults", `--datadir=${dir}/data`, `--socket=${dir}/socket`, `--port=${port}`, `--bind-address=${loopback}`],
+      ...["--mysqlx=OFF", "--secure-file-priv=NULL", "--max-connections=300", `--init-file=${dir}/init.sql`],
+    ],
+    logs: "ready for connections",
+  });
+}
+
+/** MariaDB, and MySQL if it is installed, for tests that run on each. */
+export function mysqlServers(): { name: "MariaDB" | "MySQL"; start: () => Promise<DatabaseServer> }[] {
+  const mariadb = { name: "MariaDB" as const, start: startMariadb };
+  return mysqlServer() === undefined ? [mariadb] : [mariadb, { name: "MySQL", start: startMysql }];
 }

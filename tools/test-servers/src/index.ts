@@ -15,7 +15,7 @@ export { type RedisSentinel, startSentinel } from "./sentinel.js";
 export { type PrometheusServer, promtool, startPrometheus } from "./prometheus-server.js";
 
 // Databases
-export { type DatabaseServer, startMariadb, startEtcd, startPgBouncer, startPostgres } from "./database-server.js";
+export { type DatabaseServer, mysqlServers, startMariadb, startEtcd, startPgBouncer, startPostgres } from "./database-server.js";
 
 // Web servers
 export {

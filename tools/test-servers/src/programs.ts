@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { basename, delimiter, join, resolve } from "node:path";
 /**
  * The names of each program, and the Debian package that has it. `npm test` installs these packages, see `test/announce.mjs`.
  * Debian's tools packages of Redis and Valkey contain the server too, as a checker, and start no service when installed: the program
@@ -16,9 +16,11 @@ function versionsOfPostgres(): string[] {
   return existsSync(folder) ? readdirSync(folder).map((version) => join(folder, version, "bin")) : [];
 }
 
-function find(names: readonly string[]): string | undefined {
+const find = (names: readonly string[]): string | undefined => findAll(names)[0];
+
+function findAll(names: readonly string[]): string[] {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...serverFolders];
-  return names.flatMap((name) => folders.map((folder) => resolve(folder, name))).find((file) => existsSync(file));
+  return names.flatMap((name) => folders.map((folder) => resolve(folder, name))).filter((file) => existsSync(file));
 }
 
 /**
@@ -35,6 +37,11 @@ export function program(name: keyof typeof programs): string {
 /** The path of valkey-server, for `startRedis({ binary })`. Undefined if it is not installed: `npm test` says that what needs it is left out. */
 export function valkeyServer(): string | undefined {
   return find(programs["valkey-server"].names);
+}
+
+/** The path of MySQL's server, which Debian has only in its unstable version. Undefined if there is none: MariaDB has a link of that name. */
+export function mysqlServer(): string | undefined {
+  return findAll(["mysqld"]).find((file) => basename(realpathSync(file)) === "mysqld");
 }
 
 /** redis-server, and valkey-server if it is installed, for tests that run on each. */
