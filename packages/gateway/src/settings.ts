@@ -16,5 +16,5 @@ export {
 } from "./config/settings.js";
 export type { ValueType } from "./config/value-types.js";
 export { resolveSettings, type Sources } from "./config/resolve.js";
-export { type Problem, SettingsError } from "./config/problems.js";
+export { SettingsError } from "./config/problems.js";
 export { printSettings } from "./config/print.js";

@@ -70,25 +70,16 @@ const errors: Readonly<Record<string, string>> = {
   "503": "The store does not answer.",
 };
 
-/** A JSON Schema (2020-12, which OpenAPI 3.1 uses) as zod writes it. */
-interface JsonSchema {
-  readonly $schema?: string;
-  readonly id?: string;
-  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+/** All schemas with an id, by their ids, as JSON Schema (2020-12, which OpenAPI 3.1 uses). */
+function namedSchemas(): Record<string, object> {
+  const used = operations.flatMap(({ body, answer = body }) => [body, answer]);
+  const { $defs = {} } = z.toJSONSchema(z.union([problem, ...used]), { unrepresentable: "any" });
+  return Object.fromEntries(Object.entries($defs).map(([name, { id: _, ...own }]) => [name, own]));
 }
 
 /** The OpenAPI 3.1 description of the API, made from the schemas that check each request. */
 export function openApi(needsToken: boolean): object {
-  const schemas: Record<string, object> = {};
-  const add = (id: string, { $schema: _, id: __, $defs = {}, ...own }: JsonSchema): void => {
-    schemas[id] = own;
-    for (const [name, shared] of Object.entries($defs)) add(name, shared);
-  };
-  const reference = (schema: z.ZodType): object => {
-    const id = schema.meta()?.id as string;
-    add(id, z.toJSONSchema(schema, { unrepresentable: "any" }) as JsonSchema);
-    return { $ref: `#/components/schemas/${id}` };
-  };
+  const reference = (schema: z.ZodType): object => ({ $ref: `#/components/schemas/${schema.meta()?.id}` });
   const json = (schema: z.ZodType): object => ({ "application/json": { schema: reference(schema) } });
   const failures = Object.fromEntries(Object.keys(errors).map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]));
   const paths = Object.fromEntries(
@@ -116,11 +107,10 @@ export function openApi(needsToken: boolean): object {
       return [pathOf({ id }), { post }];
     }),
   );
-  const problemReference = reference(problem);
   const responses = Object.fromEntries(
     Object.entries(errors).map(([status, description]) => [
       `Problem${status}`,
-      { description, content: { "application/problem+json": { schema: problemReference } } },
+      { description, content: { "application/problem+json": { schema: reference(problem) } } },
     ]),
   );
   const document = {
@@ -134,7 +124,11 @@ export function openApi(needsToken: boolean): object {
     servers: [{ url: "/" }],
     ...(needsToken && { security: [{ token: [] }] }),
     paths,
-    components: { schemas, responses, ...(needsToken && { securitySchemes: { token: { type: "http", scheme: "bearer" } } }) },
+    components: {
+      schemas: namedSchemas(),
+      responses,
+      ...(needsToken && { securitySchemes: { token: { type: "http", scheme: "bearer" } } }),
+    },
   };
   return JSON.parse(JSON.stringify(document).replaceAll('"#/$defs/', '"#/components/schemas/')) as object;
 }

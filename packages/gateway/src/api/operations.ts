@@ -48,7 +48,7 @@ export class Operations {
   async check(body: unknown): Promise<Result> {
     if (has(body, "request")) {
       const { request, ...options } = checked(checkForms.request, body, examples.request);
-      const { action, status, decision, checks, decisions } = await this.#service.limit.decide(new DescribedRequest(request));
+      const { action, status, decision, checks, decisions } = await this.#service.limit.decide(requestOf(request));
       leaveSlots(decisions);
       const all = checks.map((check, i): Decided => ({ check, decision: decisions[i] as Decision, key: undefined }));
       // A rule may reject a request that has no key (`onMissingKey: reject`), without a decision.
@@ -228,24 +228,8 @@ function numbersOf(decision: Decision): Pick<StatusAnswer, "allowed" | "limit" |
 }
 
 /** A request as a caller of the API describes it. The caller is trusted. */
-class DescribedRequest implements GatewayRequest {
-  readonly method: string;
-  readonly target: string;
-  readonly host: string | undefined;
-  readonly remoteAddress = undefined;
-  readonly clientIp: string | undefined;
-  readonly fromTrustedPeer = true;
-  readonly #headers: ReadonlyMap<string, string>;
-
-  constructor({ method, path, host, headers = {}, ip }: RequestBody) {
-    this.method = method;
-    this.target = path;
-    this.host = host;
-    this.clientIp = ip;
-    this.#headers = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-  }
-
-  header(lowerCaseName: string): string | undefined {
-    return lowerCaseName === "host" ? (this.host ?? this.#headers.get("host")) : this.#headers.get(lowerCaseName);
-  }
+function requestOf({ method, path: target, host, headers = {}, ip: clientIp }: RequestBody): GatewayRequest {
+  const own = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  if (host !== undefined) own.set("host", host);
+  return { method, target, host, remoteAddress: undefined, clientIp, fromTrustedPeer: true, header: (name) => own.get(name) };
 }

@@ -6,7 +6,7 @@ import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
-import { headerOfSource } from "../service/keys.js";
+import { headerOfSource, headersOfSources } from "../service/keys.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
@@ -60,11 +60,11 @@ class Ask {
   #hasWarnedOfForgery = false;
 
   constructor(service: Service) {
-    const { presets, clientIpHeader, keys, plan } = service.settings;
+    const { presets, clientIpHeader } = service.settings;
     this.#service = service;
     this.#find = presetFinder(presets);
     this.#clientIpHeader = clientIpHeader.toLowerCase();
-    this.#keyHeadersOf = keyHeadersOf([...Object.values(keys), ...(plan === undefined ? [] : [plan])]);
+    this.#keyHeadersOf = keyHeadersOf(service.settings);
     this.#log = sampledLog(service.log);
   }
 
@@ -110,12 +110,10 @@ class Ask {
     const request = new AskedRequest(message, subject, peer, this.#clientIp(preset, message, peer), keyHeaders);
     try {
       const outcome = limit.decide(request);
-      if (isPromise(outcome)) {
-        outcome.then(
-          (later) => this.#answer(response, preset, later),
-          (error) => this.#undecided(response, error),
-        );
-      } else this.#answer(response, preset, outcome);
+      // `checkAskedRules` has refused rules that hold requests.
+      const apply = (decided: Outcome): void => answer(response, preset, decided, this.#service.draining);
+      if (isPromise(outcome)) outcome.then(apply, (error) => this.#undecided(response, error));
+      else apply(outcome);
     } catch (error) {
       this.#undecided(response, error);
     }
@@ -140,11 +138,6 @@ class Ask {
     const list = Array.isArray(value) ? value.join(", ") : value;
     // The list of nginx has a name of its own.
     return this.#service.trust.clientIp(peer, () => list, name === "x-original-for" ? "x-forwarded-for" : name);
-  }
-
-  /** `checkAskedRules` has refused rules that hold requests. */
-  #answer(response: ServerResponse, preset: Preset, outcome: Outcome): void {
-    answer(response, preset, outcome, this.#service.draining);
   }
 
   #unreadable(response: ServerResponse, { name }: Preset, isConfig: boolean, reason: string): void {
@@ -178,12 +171,9 @@ class Ask {
 
 type Rules = readonly CompiledRule<GatewayRequest>[];
 
-/**
- * Answers the headers that keys are read from, by the settings and by the active rules, in lower case.
- * @param sources the settings `keys` and `plan`: `header:x-user`, `jwt:tenant`.
- */
-function keyHeadersOf(sources: readonly string[]): (rules: Rules) => ReadonlySet<string> {
-  const ofSettings = sources.map(headerOfSource);
+/** Answers the headers that keys are read from, by the settings and by the active rules, in lower case. */
+function keyHeadersOf(settings: Settings): (rules: Rules) => ReadonlySet<string> {
+  const ofSettings = headersOfSources(settings);
   let known: Rules | undefined;
   let names: ReadonlySet<string> = new Set();
   return (rules) => {

@@ -1,13 +1,12 @@
 import { isUnix } from "./address.js";
-import type { Problem } from "./problems.js";
 import { type Command, flagOf, type Resolved, type Settings, table } from "./settings.js";
 
 /** Mistakes that several settings make together. Each value is right by itself. */
-export function conflicts(command: Command, { settings, origins }: Resolved): Problem[] {
-  const problems: Problem[] = [];
+export function conflicts(command: Command, { settings, origins }: Resolved): string[] {
+  const problems: string[] = [];
   const given = (name: keyof Settings): string => `${flagOf(name)}${origins[name].startsWith("--") ? "" : ` (${origins[name]})`}`;
   const write = (name: keyof Settings): string => `Write ${flagOf(name)} ${table[name].example}.`;
-  const add = (message: string): void => void problems.push({ message });
+  const add = (message: string): void => void problems.push(message);
 
   if (settings.rules === undefined && settings.rulesKey === undefined) {
     add(`There are no rules. ${write("rules")} Or, for rules in Redis: ${flagOf("rulesKey")} ${table.rulesKey.example}.`);

@@ -1,4 +1,4 @@
-import { Document, type Pair, type Scalar } from "yaml";
+import { yamlOf } from "./problems.js";
 import { type Command, type Resolved, settingsOf, variableOf } from "./settings.js";
 
 /**
@@ -11,16 +11,9 @@ export function printSettings(command: Command, { settings, origins }: Resolved)
     if (value === undefined) return `# ${name}: not set`;
     const hidden = secret === true ? "***" : name === "redis" ? withoutPassword(value as string) : undefined;
     if (hidden !== undefined) return `# ${name}: ${hidden} (${origins[name]}; a secret: set ${variableOf(name)})`;
-    return `${line(name, value)} # ${origins[name]}`;
+    return `${name}: ${yamlOf(value)} # ${origins[name]}`;
   });
   return `${lines.join("\n")}\n`;
-}
-
-function line(name: string, value: unknown): string {
-  const document = new Document({ [name]: value });
-  const [pair] = (document.contents as unknown as { items: Pair<Scalar, { flow?: boolean } | null>[] }).items;
-  if (pair?.value) pair.value.flow = true;
-  return document.toString({ lineWidth: 0, flowCollectionPadding: true }).trimEnd();
 }
 
 /** The URL with stars in place of its password. Undefined if it has none. */

@@ -1,18 +1,13 @@
 import { FloodgateError } from "@floodgate/core";
 import { stringify } from "yaml";
 
-/** A mistake in the settings. */
-export interface Problem {
-  readonly message: string;
-}
-
 /** Settings with mistakes. The message has a line for each of the first hundred. */
 export class SettingsError extends FloodgateError {
   override name = "SettingsError";
-  readonly problems: readonly Problem[];
+  readonly problems: readonly string[];
 
-  constructor(problems: readonly Problem[]) {
-    const lines = problems.slice(0, maxShown).map(({ message }) => message);
+  constructor(problems: readonly string[]) {
+    const lines = problems.slice(0, maxShown);
     if (problems.length > lines.length) lines.push(`... and ${problems.length - lines.length} more.`);
     super("FLOODGATE_INVALID_OPTION", lines.join("\n"));
     this.problems = problems;

@@ -3,7 +3,7 @@ import { nearest } from "@floodgate/core/rules";
 import { readYaml } from "@floodgate/rules";
 import { isUnix } from "./address.js";
 import { conflicts } from "./conflicts.js";
-import { type Problem, SettingsError, shownValue, yamlOf } from "./problems.js";
+import { SettingsError, shownValue, yamlOf } from "./problems.js";
 import { type Command, defaultOf, flagOf, type Resolved, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
 
 /** The places that settings come from. Flags win over environment variables, over the file, over defaults. */
@@ -45,7 +45,7 @@ class Resolver {
   readonly #command: Command;
   readonly #known: ReadonlyMap<string, Setting<unknown>>;
   readonly #given = new Map<string, { readonly value: unknown; readonly origin: string }>();
-  readonly #problems: Problem[] = [];
+  readonly #problems: string[] = [];
   readonly #notes: string[] = [];
 
   constructor(command: Command) {
@@ -57,7 +57,7 @@ class Resolver {
     if (file === undefined) return;
     const { value, problems, problemAt, problemAtKey } = readYaml(file.text);
     const at = ({ line, column }: { readonly line: number; readonly column: number }) => `${file.path}:${line}:${column}: `;
-    const add = (found: Parameters<typeof at>[0], message: string) => this.#problems.push({ message: `${at(found)}${message}` });
+    const add = (found: Parameters<typeof at>[0], message: string) => this.#problems.push(`${at(found)}${message}`);
     for (const problem of problems) add(problem, problem.message);
     // An empty file, or one with comments only.
     if (problems.length > 0 || value === null || value === undefined) return;
@@ -102,9 +102,9 @@ class Resolver {
       if (text === undefined) continue;
       const flag = flagOf(name as keyof Settings);
       if (name === "redis" && /^\w+:\/\/[^/@]*:[^/@]+@/.test(`${text}`)) {
-        this.#problems.push({
-          message: `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
-        });
+        this.#problems.push(
+          `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
+        );
       }
       const value = typeof text === "boolean" ? text : setting.type.fromText(typeof text === "string" ? text : text.join(","));
       this.#set(name, setting, value, { origin: flag, subject: flag, write: (text) => `${flag} ${text}`, text: `${text}` });
@@ -117,7 +117,7 @@ class Resolver {
       if (value === undefined) continue;
       const setting = Object.hasOwn(table, name) ? (table[name as keyof Settings] as Setting<unknown>) : undefined;
       if (setting === undefined) {
-        this.#problems.push({ message: `${this.#command}: ${this.#unknown(name)}` });
+        this.#problems.push(`${this.#command}: ${this.#unknown(name)}`);
         continue;
       }
       const write = (text: string) => `${name}: ${JSON.stringify(setting.type.fromText(text))}`;
@@ -151,7 +151,7 @@ class Resolver {
     const full = success ? withPaths(data, type.isPath === true, base) : undefined;
     const reason = success ? (type.reason?.(data) ?? whyNoSocket(full)) : undefined;
     if (reason !== undefined) {
-      this.#problems.push({ message: `${prefix}${subject}: ${reason}` });
+      this.#problems.push(`${prefix}${subject}: ${reason}`);
       return;
     }
     if (success) {
@@ -162,9 +162,7 @@ class Resolver {
     const isSecret = secret === true || name === "redis" || `${text ?? value}`.includes("@");
     const given = isSecret ? "is not" : `was ${shownValue(text ?? value)}`;
     const meant = typeof value === "string" || typeof value === "number" ? type.meant?.(`${value}`) : undefined;
-    this.#problems.push({
-      message: `${prefix}${subject} must be ${type.what}, but ${given}. Write ${write(meant ?? example)}.`,
-    });
+    this.#problems.push(`${prefix}${subject} must be ${type.what}, but ${given}. Write ${write(meant ?? example)}.`);
   }
 
   #unknown(name: string): string {

@@ -1,4 +1,4 @@
-import { TrustedProxies } from "@floodgate/core/adapter";
+import { type RateLimitOptions, TrustedProxies } from "@floodgate/core/adapter";
 import { parseRedisUrl } from "@floodgate/store-redis";
 import { z } from "zod";
 import { isUnix, parseAddress } from "./address.js";
@@ -124,13 +124,7 @@ export function orFalse<T>(type: ValueType<T>): ValueType<T | false> {
 }
 
 /** The formats of rate limit headers, as `rateLimit` takes them. */
-export type HeadersSetting =
-  | "standard"
-  | "draft-7"
-  | "draft-6"
-  | "legacy"
-  | readonly ["standard" | "draft-7" | "draft-6", "legacy"]
-  | false;
+export type HeadersSetting = Exclude<RateLimitOptions<never, never>["headers"], undefined>;
 
 const headerWords = ["standard", "draft-7", "draft-6", "legacy"] as const;
 

@@ -3,26 +3,18 @@ import type { GatewayRequest } from "../service/request.js";
 import type { RequestMessage } from "./messages.js";
 
 /** A descriptor as rules see it. It has no method, path or headers, and no rule for descriptors reads them. */
-class DescriptorRequest implements GatewayRequest {
-  readonly method = "";
-  readonly target = "";
-  readonly host = undefined;
-  readonly remoteAddress = undefined;
-  readonly fromTrustedPeer = true;
-  readonly descriptor: Descriptor;
-
-  constructor(descriptor: Descriptor) {
-    this.descriptor = descriptor;
-  }
-
-  header(): undefined {
-    return undefined;
-  }
-
-  /** Envoy's action `remote_address` sends the address that Envoy trusts. */
-  get clientIp(): string | undefined {
-    return entryValue(this.descriptor, "remote_address");
-  }
+function requestOf(descriptor: Descriptor): GatewayRequest {
+  return {
+    method: "",
+    target: "",
+    host: undefined,
+    remoteAddress: undefined,
+    // Envoy's action `remote_address` sends the address that Envoy trusts.
+    clientIp: entryValue(descriptor, "remote_address"),
+    fromTrustedPeer: true,
+    descriptor,
+    header: () => undefined,
+  };
 }
 
 /** Beyond this, a call would make one step of the store too long. */
@@ -30,7 +22,7 @@ const maxDescriptors = 256;
 const maxEntries = 256;
 
 /** Why a request is refused, or a request for each descriptor. */
-export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestMessage): string | DescriptorRequest[] {
+export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestMessage): string | GatewayRequest[] {
   if (domain === "") return "`domain` is empty. Set it in the filter's configuration.";
   if (descriptors.length === 0) return "`descriptors` is empty.";
   if (descriptors.length > maxDescriptors)
@@ -46,9 +38,9 @@ export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestM
   const shared = Math.max(1, hitsAddend);
   const all = descriptors.map(({ entries, hitsAddend }) => {
     const isUsage = entries.some(({ key, value }) => key === "floodgate" && value === "charge");
-    return new DescriptorRequest({ domain, entries, hits: hitsAddend === null ? shared : wholeOf(hitsAddend.value), isUsage });
+    return requestOf({ domain, entries, hits: hitsAddend === null ? shared : wholeOf(hitsAddend.value), isUsage });
   });
-  if (new Set(all.map(({ descriptor }) => descriptor.isUsage)).size === 1) return all;
+  if (new Set(all.map(({ descriptor }) => descriptor?.isUsage)).size === 1) return all;
   return "Descriptors with and without the entry `floodgate: charge` are in one call. Set `apply_on_stream_done` on the rate limits with that entry.";
 }
 

@@ -28,7 +28,7 @@ interface DescriptorMessage {
   readonly isNegativeHits: boolean;
 }
 
-/** An entry of a descriptor, or a header. */
+/** An entry of a descriptor. */
 interface EntryMessage {
   readonly key: string;
   readonly value: string;
@@ -39,35 +39,6 @@ export interface RequestMessage {
   readonly domain: string;
   readonly descriptors: readonly DescriptorMessage[];
   readonly hitsAddend: number;
-}
-
-export const code = { ok: 1, overLimit: 2 } as const;
-
-/** `RateLimitResponse.RateLimit.Unit` */
-export const unit = { unknown: 0, second: 1, minute: 2, hour: 3, day: 4, month: 5, year: 6, week: 7 } as const;
-
-/** `RateLimitResponse.RateLimit`. Fields that are undefined, here and in other answers, are not sent: then they are zero or missing. */
-export interface LimitMessage {
-  readonly requestsPerUnit: number;
-  readonly unit: number | undefined;
-  readonly name: string;
-}
-
-/** `RateLimitResponse.DescriptorStatus` */
-export interface StatusMessage {
-  readonly code: number;
-  readonly currentLimit?: LimitMessage;
-  readonly limitRemaining?: number | undefined;
-  readonly untilReset?: { readonly seconds: number | undefined; readonly nanos: number | undefined } | undefined;
-}
-
-/** `envoy.service.ratelimit.v3.RateLimitResponse` */
-export interface ResponseMessage {
-  readonly overallCode: number;
-  readonly statuses: readonly StatusMessage[];
-  readonly responseHeaders: readonly EntryMessage[];
-  /** Undefined unless the request is over limit. */
-  readonly rawBody: Buffer | undefined;
 }
 
 /** How grpc-js reads and writes the messages of a call. Decoding throws if the bytes are no such message. */

@@ -1,9 +1,13 @@
 import type { Policy } from "@floodgate/core";
 import type { DescriptorStatus, DescriptorsOutcome } from "../service/descriptors.js";
-import { code, type LimitMessage, type ResponseMessage, type StatusMessage, unit } from "./messages.js";
 
-/** The answer to Envoy. */
-export function responseOf({ outcome, statuses }: DescriptorsOutcome): ResponseMessage {
+const code = { ok: 1, overLimit: 2 } as const;
+
+/** `RateLimitResponse.RateLimit.Unit` */
+const unit = { second: 1, minute: 2, hour: 3, day: 4, month: 5, year: 6, week: 7 } as const;
+
+/** The `RateLimitResponse` to Envoy. Fields that are undefined, here and in what it contains, are not sent: then they are zero or missing. */
+export function responseOf({ outcome, statuses }: DescriptorsOutcome): object {
   const isOver = outcome.action === "reject";
   const headers = outcome.headers.map(({ name: key, value }) => ({ key, value }));
   // Envoy would call the body text/plain.
@@ -17,7 +21,7 @@ export function responseOf({ outcome, statuses }: DescriptorsOutcome): ResponseM
 }
 
 /** A degraded decision knows no numbers. */
-function statusOf({ allowed, decision }: DescriptorStatus): StatusMessage {
+function statusOf({ allowed, decision }: DescriptorStatus): object {
   const own = allowed ? code.ok : code.overLimit;
   if (decision === undefined || decision.degraded) return { code: own };
   const { name, policy, remaining, retryAfterMs, resetAfterMs } = decision;
@@ -30,7 +34,7 @@ function statusOf({ allowed, decision }: DescriptorStatus): StatusMessage {
   };
 }
 
-function durationOf(ms: number): StatusMessage["untilReset"] {
+function durationOf(ms: number): object {
   const seconds = Math.floor(ms / 1000);
   return { seconds: seconds || undefined, nanos: (ms - seconds * 1000) * 1_000_000 || undefined };
 }
@@ -46,7 +50,7 @@ const units: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** A window that is no unit of Envoy's has the unit UNKNOWN: Envoy then shows the limit without a window. */
-function limitOf(name: string, policy: Policy): LimitMessage {
+function limitOf(name: string, policy: Policy): object {
   const own = policy.algorithm === "calendar-window" ? unit[policy.per] : units.get(policy.spanMs);
   return { requestsPerUnit: Math.min(policy.quota, maxUint32), unit: own, name };
 }

@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { FloodgateError } from "@floodgate/core";
 import { reasonOf } from "@floodgate/core/adapter";
 import {
   type handleUnaryCall,
@@ -15,13 +14,13 @@ import {
 import { isUnix, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog } from "../log/sampled-log.js";
-import { type RunningServer, removeStale } from "../service/listen.js";
+import { type RunningServer, removeStale, unlistenable } from "../service/listen.js";
 import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import type { Trust } from "../service/trust.js";
 import { descriptorRequests } from "./descriptor-request.js";
 import { healthOf, healthService } from "./health.js";
-import { codecOf, type RequestMessage, type ResponseMessage } from "./messages.js";
+import { codecOf, type RequestMessage } from "./messages.js";
 import { responseOf } from "./response.js";
 
 const serviceName = "envoy.service.ratelimit.v3.RateLimitService";
@@ -64,7 +63,7 @@ export async function startRls(service: Service): Promise<RunningServer | undefi
   return { name: "rls", address, url: isUnix(address) ? address : `grpc://${address}`, close };
 }
 
-function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): handleUnaryCall<RequestMessage, ResponseMessage> {
+function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): handleUnaryCall<RequestMessage, object> {
   const { log, limit } = service;
   const write = sampledLog(log);
   return async (call, answer) => {
@@ -92,7 +91,7 @@ function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): h
   };
 }
 
-function isLate(call: ServerUnaryCall<RequestMessage, ResponseMessage>): boolean {
+function isLate(call: ServerUnaryCall<RequestMessage, object>): boolean {
   const deadline = call.getDeadline();
   return call.cancelled || (deadline instanceof Date ? deadline.getTime() : deadline) <= Date.now();
 }
@@ -106,7 +105,7 @@ async function bind(server: Server, address: string, credentials: ServerCredenti
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(target, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
   }).catch((error: ServiceError) => {
-    throw new FloodgateError("FLOODGATE_CANNOT_LISTEN", `\`rls\`: cannot listen on ${address}: ${error.message}.`, { cause: error });
+    throw unlistenable(address, "rls", error.message, error);
   });
   return host === undefined ? address : `${host}:${port}`;
 }

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse }
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
 import { codeOf, failureOf, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
-import type { ClientMessage, UpstreamUser } from "./message.js";
+import { type ClientMessage, pairsOf, type UpstreamUser } from "./message.js";
 import { responseHead } from "./response-head.js";
 import { hasBody, mayRepeat, type Upstream } from "./upstream.js";
 
@@ -240,12 +240,7 @@ function tooLarge(most: number): OwnAnswer {
 
 /** The trailers of a response as pairs. Those that change framing, cookies or limits are dropped. */
 function trailersOf({ rawTrailers }: IncomingMessage): [string, string][] {
-  const left: [string, string][] = [];
-  for (let i = 0; i < rawTrailers.length; i += 2) {
-    const name = rawTrailers[i] as string;
-    if (!notInTrailers.test(name)) left.push([name, rawTrailers[i + 1] as string]);
-  }
-  return left;
+  return [...pairsOf(rawTrailers)].filter(([name]) => !notInTrailers.test(name));
 }
 
 const notInTrailers =

@@ -4,6 +4,11 @@ import type { GatewayRequest } from "../service/request.js";
 import type { Peer, Trust } from "../service/trust.js";
 import type { RequestHeaders } from "./request-headers.js";
 
+/** The names and values of a list that has them in turn, as Node's raw headers do. */
+export function* pairsOf(raw: readonly string[]): Generator<[name: string, value: string]> {
+  for (let i = 0; i < raw.length; i += 2) yield [raw[i] as string, raw[i + 1] as string];
+}
+
 /** Hears what becomes of a request at the upstream: an exchange, or a tunnel. */
 export interface UpstreamUser {
   onUpstreamRequest(upstreamRequest: ClientRequest): void;

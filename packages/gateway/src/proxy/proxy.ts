@@ -7,7 +7,7 @@ import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
 import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
 import { Exchange } from "./exchange.js";
-import { ClientMessage, ProxiedRequest } from "./message.js";
+import { ClientMessage, ProxiedRequest, pairsOf } from "./message.js";
 import { refusal } from "./refusal.js";
 import { type RequestHeaders, requestHeaders } from "./request-headers.js";
 import { Tunnel } from "./tunnel.js";
@@ -301,9 +301,7 @@ const upgrades = { shouldUpgradeCallback: (request: IncomingMessage): boolean =>
 function withoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string;
-    const value = rawHeaders[i + 1] as string;
+  for (const [name, value] of pairsOf(rawHeaders)) {
     const lower = name.toLowerCase();
     if (lower === "upgrade" || lower === "http2-settings") continue;
     text += `${name}: ${lower === "connection" ? withoutWish(value) : value}\r\n`;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Settings } from "../config/settings.js";
-import { headerOfSource } from "../service/keys.js";
+import { headersOfSources } from "../service/keys.js";
 import type { GatewayRequest } from "../service/request.js";
 
 /** Headers that concern one connection only (RFC 9110 §7.6.1). */
@@ -43,9 +43,9 @@ const kept: ReadonlySet<string> = new Set(["connection", "content-length", "forw
  */
 export type RequestHeaders = (request: GatewayRequest, headers: IncomingHttpHeaders, upgrade?: string) => IncomingHttpHeaders;
 
-export function requestHeaders({ clientIpHeader, keys, plan, methodOverride, via }: Settings): RequestHeaders {
-  const sources = [...Object.values(keys), ...(plan === undefined ? [] : [plan])];
-  const said = new Set([...kept, clientIpHeader.toLowerCase(), ...sources.map(headerOfSource)]);
+export function requestHeaders(settings: Settings): RequestHeaders {
+  const { clientIpHeader, methodOverride, via } = settings;
+  const said = new Set([...kept, clientIpHeader.toLowerCase(), ...headersOfSources(settings)]);
   const always = new Set([...hopByHop, "expect", "http2-settings", ...pathOverrides, ...(methodOverride ? [] : methodOverrides)]);
   const untrusted = new Set([...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()]);
   return (request, headers, upgrade) => {
@@ -88,7 +88,8 @@ function forward(request: GatewayRequest, sent: IncomingHttpHeaders): void {
   if (client !== undefined) sent["x-real-ip"] = client;
 }
 
-function append(headers: IncomingHttpHeaders, name: string, item: string): void {
+/** Adds an item to the list that a header is. */
+export function append(headers: IncomingHttpHeaders, name: string, item: string): void {
   const before = headers[name];
   headers[name] = before === undefined ? item : `${before}, ${item}`;
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Header } from "@floodgate/core/adapter";
-import { hopByHop, namedIn } from "./request-headers.js";
+import { pairsOf } from "./message.js";
+import { append, hopByHop, namedIn } from "./request-headers.js";
 
 /** The framing is Node's: it writes `Transfer-Encoding` itself. */
 const dropped: ReadonlySet<string> = new Set([...hopByHop, "transfer-encoding"]);
@@ -49,7 +50,7 @@ export function responseHead(upstream: IncomingMessage, limits: readonly Header[
   if (status === 205) all.push("Content-Length", "0");
   if (via !== undefined) all.push("Via", `1.1 ${via}`);
   const named = namedIn(connection);
-  return named === undefined ? all : without(all, named);
+  return named === undefined ? all : [...pairsOf(all)].filter(([name]) => !named.has(name.toLowerCase())).flat();
 }
 
 /** Whether a list is of the newest drafts, whose items are quoted names. Items of two drafts would make a list that no client reads. */
@@ -57,24 +58,13 @@ function isQuoted(list: string): boolean {
   return list.startsWith('"');
 }
 
-function without(pairs: readonly string[], names: ReadonlySet<string>): string[] {
-  const left: string[] = [];
-  for (let i = 0; i < pairs.length; i += 2) {
-    const name = pairs[i] as string;
-    if (!names.has(name.toLowerCase())) left.push(name, pairs[i + 1] as string);
-  }
-  return left;
-}
-
 /** The same for an upgrade, whose head httpxy writes from `headers`. */
 export function upgradeHead(upstream: IncomingMessage, limits: readonly Header[], via?: string): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = {};
-  const pairs = responseHead(upstream, limits, false, via);
-  for (let i = 0; i < pairs.length; i += 2) {
-    const name = pairs[i] as string;
+  for (const [name, value] of pairsOf(responseHead(upstream, limits, false, via))) {
     const lower = name.toLowerCase();
-    if (lower === "set-cookie") headers[lower] = [...(headers[lower] ?? []), pairs[i + 1] as string];
-    else headers[lower] = headers[lower] === undefined ? pairs[i + 1] : `${headers[lower]}, ${pairs[i + 1]}`;
+    if (lower === "set-cookie") headers[lower] = [...(headers[lower] ?? []), value];
+    else append(headers, lower, value);
   }
   return headers;
 }

@@ -1,3 +1,4 @@
+import type { Settings } from "../config/settings.js";
 import type { GatewayRequest } from "./request.js";
 
 /**
@@ -17,6 +18,11 @@ export function sourceReader(source: string): (request: GatewayRequest) => strin
 /** The header that a source (`header:x-user`, `jwt:tenant`) is read from, in lower case. */
 export function headerOfSource(source: string): string {
   return source.startsWith("header:") ? source.slice("header:".length).toLowerCase() : "authorization";
+}
+
+/** The headers of the settings `keys` and `plan`, in lower case. */
+export function headersOfSources({ keys, plan }: Settings): string[] {
+  return [...Object.values(keys), ...(plan === undefined ? [] : [plan])].map(headerOfSource);
 }
 
 /** A longer token is not read. */

@@ -45,16 +45,17 @@ export function inOwnWords(message: string): string {
 /** Refuses rules by throwing a FloodgateError with the path of the rule in `at`. */
 export type RulesCheck = (rules: RuleSet) => void;
 
+/** The options of a `RateLimit`, but for its rules. */
+export type PendingOptions = Omit<RateLimitOptions<GatewayRequest, string>, "rules"> & { readonly store: Store };
+
 /** A `RateLimit` whose rules may still be missing. Until they arrive, each request is decided as `onStoreError` says. */
 export class PendingLimit {
-  readonly #store: Store;
-  readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
+  readonly #options: PendingOptions;
   readonly #reader: RequestReader<GatewayRequest>;
   #limit: RateLimit<GatewayRequest> | undefined;
   #leave: () => void = () => undefined;
 
-  constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">, reader: RequestReader<GatewayRequest>) {
-    this.#store = store;
+  constructor(options: PendingOptions, reader: RequestReader<GatewayRequest>) {
     this.#options = options;
     this.#reader = reader;
   }
@@ -74,7 +75,7 @@ export class PendingLimit {
       return () => undefined;
     };
     try {
-      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.#store }, [], this.#reader, () => this.#store);
+      this.#limit = new RateLimit("floodgate", { ...this.#options, rules }, [], this.#reader, () => this.#options.store);
     } catch (error) {
       if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
       throw error;

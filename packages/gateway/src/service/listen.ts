@@ -64,7 +64,7 @@ function reasonOf({ code = "", message }: NodeJS.ErrnoException, parsed: ListenA
   return reasons[code] ?? message;
 }
 
-function unlistenable(address: string, what: string, reason: string, cause?: unknown): FloodgateError {
+export function unlistenable(address: string, what: string, reason: string, cause?: unknown): FloodgateError {
   return new FloodgateError("FLOODGATE_CANNOT_LISTEN", `\`${what}\`: cannot listen on ${address}: ${reason}.`, { cause });
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Store } from "@floodgate/core";
-import { ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
+import { ignoresAllowed } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
@@ -9,9 +9,9 @@ import type { Settings } from "../config/settings.js";
 import { EventLog } from "../log/events.js";
 import { createLog, type LogTarget } from "../log/log.js";
 import { sourceReader } from "./keys.js";
-import { PendingLimit, type RulesCheck } from "./limit.js";
+import { PendingLimit, type PendingOptions, type RulesCheck } from "./limit.js";
 import { connectRedis, firstAnswer } from "./redis.js";
-import { type GatewayRequest, gatewayReader, proxyReader } from "./request.js";
+import { gatewayReader, proxyReader } from "./request.js";
 import { ServiceRules } from "./rules.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
@@ -39,9 +39,13 @@ export class Service {
     this.redis = connectRedis(settings, this.secrets.redisPassword, this.log);
     const store: Store = this.redis === undefined ? memoryStore() : redisStore(this.redis, { prefix: settings.prefix });
     this.#events = new EventLog(settings, this.secrets.key, this.log);
-    const options = limitOptions(settings, this.secrets, this.redis !== undefined);
+    const options = {
+      ...limitOptions(settings, this.secrets, this.redis !== undefined),
+      store,
+      onEvent: ignoresAllowed(this.#events.tell),
+    };
     const reader = settings.upstream === undefined ? gatewayReader : proxyReader;
-    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) }, reader);
+    this.limit = new PendingLimit(options, reader);
     this.rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
   }
 
@@ -77,7 +81,7 @@ export class Service {
   }
 }
 
-function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
+function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<PendingOptions, "store"> {
   const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, ambiguousPath, keys, refundStatus } = settings;
   return {
     keys: Object.fromEntries(Object.entries(keys).map(([name, source]) => [name, sourceReader(source)])),

@@ -54,7 +54,7 @@ it("a receipt changes each of its charges once, as soon as its rule is in force,
       };
       const source: RuleSource = { current: setOf(first), subscribe };
       const store = memoryStore({ maxKeys: 1000, clock: () => 1e12 });
-      const limit = new PendingLimit(store, { receiptSecret: "0123456789".repeat(4) }, gatewayReader);
+      const limit = new PendingLimit({ store, receiptSecret: "0123456789".repeat(4) }, gatewayReader);
       limit.start(source, () => undefined);
       const api = new Operations({ limit, redis: undefined } as Service);
       let rules: Rules = first;

@@ -129,12 +129,12 @@ test("a path in the file is relative to the file, and one in a flag to the worki
 });
 
 /** The problems of sources. */
-function problemsOf(command: Command, sources: Sources): string[] {
+function problemsOf(command: Command, sources: Sources): readonly string[] {
   try {
     resolveSettings(command, sources);
     return [];
   } catch (error) {
-    return (error as SettingsError).problems.map(({ message }) => message);
+    return (error as SettingsError).problems;
   }
 }
 
