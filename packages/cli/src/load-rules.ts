@@ -1,13 +1,12 @@
 import { lstat, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
-import { parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
+import { describeProblem, parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
 import { Failure, unreadable, unwritable } from "./failure.js";
 import { withFurtherProblems } from "./further-problems.js";
-import type { Io } from "./io.js";
+import { type Io, paint } from "./io.js";
 import type { JsonOption, NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
-import { problemsText } from "./output/problems.js";
-import { json } from "./output/terminal.js";
+import { json, sanitize } from "./output/terminal.js";
 
 /** Reads a file, or standard input for `-`. `name` is its name in messages. */
 export async function readText(io: Io, file: string): Promise<{ text: string; name: string }> {
@@ -76,4 +75,27 @@ export function validRules(io: Io, text: string, name: string, { keys, costs, js
 
 export function problemsFailure(name: string, problems: readonly RulesProblem[]): Failure {
   return new Failure("refused", `${count(problems.length, "problem")} in ${name}.`);
+}
+
+/** Formats problems like a compiler: the position, the message, and the line with a caret. */
+function problemsText(io: Io, name: string, text: string, problems: readonly RulesProblem[]): string {
+  const lines = text.split(/\r\n|[\r\n]/);
+  return problems
+    .map((problem) => {
+      const message = paint(io, "bold", sanitize(describeProblem(name, problem)));
+      return `${message}\n${excerpt(io, lines[problem.line - 1] ?? "", problem)}`;
+    })
+    .join("\n");
+}
+
+/** Characters shown on each side of the position: a JSON file is often one long line. */
+const contextLength = 60;
+
+function excerpt(io: Io, line: string, { line: number, column }: RulesProblem): string {
+  const from = Math.max(0, column - 1 - contextLength);
+  const shown = sanitize(line.slice(from, column - 1 + contextLength));
+  // Tabs stay, so that the caret is under the position.
+  const before = shown.slice(0, column - 1 - from).replace(/[^\t]/g, " ");
+  const gutter = `${number}`;
+  return `  ${gutter} | ${shown}\n  ${" ".repeat(gutter.length)} | ${before}${paint(io, "red", "^")}\n`;
 }

@@ -71,18 +71,14 @@ async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]
   }
   return withTarget(io, target, async (found, redis) => {
     const made = changeOf(found);
-    const version = await pushed(() => grantPlan(redis, rulesKey, made));
+    const version = await grantPlan(redis, rulesKey, made).catch(refuse);
     tell(made, `${rulesKey}: version ${version}`, { rulesKey, version });
   });
 }
 
-async function pushed(push: () => Promise<string>): Promise<string> {
-  try {
-    return await push();
-  } catch (error) {
-    if (!(error instanceof RulesError)) throw error;
-    throw new Failure("refused", (error.problems[0] ?? error).message, { cause: error });
-  }
+function refuse(error: unknown): never {
+  if (!(error instanceof RulesError)) throw error;
+  throw new Failure("refused", (error.problems[0] ?? error).message, { cause: error });
 }
 
 async function write(io: Io, file: string, options: GrantOptions, made: GrantChange): Promise<void> {

@@ -1,13 +1,14 @@
+import { type CompiledRule, wordsOf } from "@floodgate/core/rules";
 import type { Command } from "commander";
 import type { Cluster, Redis } from "ioredis";
+import type { CliRequest } from "../app.js";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { examples } from "../options.js";
-import { count, table } from "../output/format.js";
-import { rulesTable } from "../output/rules.js";
+import { count, policyText, table } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
 import { withRedis } from "../redis.js";
-import { fileRulesOf, findRules, type LoadedRules, type RulesOptions, rulesOptions } from "../rules-in-force.js";
+import { compileRules, fileRulesOf, findRules, type LoadedRules, type RulesOptions, rulesOptions } from "../rules-in-force.js";
 import { limitName, storedKeys } from "../stored-keys.js";
 
 /** Maximum number of keys looked at to find the limits that are defined in code. */
@@ -76,7 +77,9 @@ function print(io: Io, options: RulesOptions, loaded: LoadedRules | undefined, f
     );
     return;
   }
-  io.out(`${paint(io, "bold", headingOf(options, loaded))}\n${loaded === undefined ? "" : rulesTable(io, loaded.set)}`);
+  io.out(
+    `${paint(io, "bold", headingOf(options, loaded))}\n${loaded === undefined ? "" : rulesTable(io, compileRules(loaded.set, { ipv6Prefix: 56 }))}`,
+  );
   if (found === undefined || found.limits.length === 0) return;
   const rows = found.limits.map(({ name, keys }) => [name, keys.toLocaleString("en")]);
   io.out(`\n${paint(io, "bold", "Limits that an app defines in its code")}\n${table(io, ["limit", "keys"], rows)}`);
@@ -87,4 +90,22 @@ function headingOf({ rulesKey }: RulesOptions, loaded: LoadedRules | undefined):
   if (loaded === undefined) return `${sanitize(rulesKey)}: no rules`;
   const { name, version, set } = loaded;
   return `${sanitize(name)}: ${version === undefined ? "" : `version ${sanitize(version)}, `}${count(set.rules.length, "rule")}`;
+}
+
+/** Rules in columns. */
+function rulesTable(io: Io, rules: readonly CompiledRule<CliRequest>[]): string {
+  const rows = rules.map(({ name, shadow, fixed, options }) => {
+    const { match, key, ban } = wordsOf(options);
+    const { cost = 1, plans, settle, exempt } = options;
+    const extras = [
+      plans && `plans: ${Object.keys(plans).join(", ")}`,
+      ban && `ban of ${ban}`,
+      settle && `settled by ${settle}`,
+      exempt && "exemptions",
+    ];
+    const policy = fixed && policyText(fixed.policy);
+    return [name, match, key, policy ?? "", `${cost}`, shadow ? "shadow" : "enforce", extras.filter(Boolean).join("; ")];
+  });
+  const headings = ["rule", "matches", "by", "policy", "cost", "mode"];
+  return table(io, rows.some((row) => row.at(-1) !== "") ? [...headings, "and"] : headings, rows);
 }
