@@ -113,6 +113,14 @@ it.each(["packages", "tools"].flatMap((kind) => readdirSync(join(root, kind)).ma
   },
 );
 
+it("no helper of tests registers hooks by itself: files that share their modules load it once, so its hooks run in the first of them only", () => {
+  const helpers = ["packages", "tools"].flatMap((kind) =>
+    readdirSync(join(root, kind)).flatMap((name) => sourcesIn(join(root, kind, name, "test")).filter((file) => !file.endsWith(".test.ts"))),
+  );
+  const hooks = /^(?:before|after)(?:Each|All)\(/m;
+  expect(helpers.filter((file) => hooks.test(readFileSync(file, "utf8"))).map((file) => relative(root, file))).toEqual([]);
+});
+
 function sourcesIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });

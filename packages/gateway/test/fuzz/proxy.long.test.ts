@@ -25,10 +25,11 @@ const choices = (run: number, salt: number): Random => new Random(seed + run * 7
 
 /** An upstream that misbehaves on connections that it keeps, cuts or resets. */
 async function startMisbehaving(isPatient: boolean): Promise<number> {
+  const sockets: Socket[] = [];
   const server = createServer((socket) => {
+    sockets.push(socket);
     socket.setEncoding("latin1");
     socket.on("error", () => {});
-    atEnd(() => socket.destroy());
     let text = "";
     socket.on("data", (data: string) => {
       text = (text + data).slice(-400_000);
@@ -43,7 +44,10 @@ async function startMisbehaving(isPatient: boolean): Promise<number> {
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
-  atEnd(() => server.close());
+  atEnd(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
   return (server.address() as AddressInfo).port;
 }
 

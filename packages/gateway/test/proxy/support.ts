@@ -4,19 +4,16 @@ import { Agent, createServer, type IncomingMessage, type RequestListener, reques
 import { type AddressInfo, connect, createServer as createConnectionServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { gateway, type Running, type Settings } from "../../src/index.js";
 
 /** Closes what a test started, the newest first. */
-const closers: (() => unknown)[] = [];
-
 export function atEnd(close: () => unknown): void {
-  closers.push(close);
+  // Not `afterEach`: files that share their modules load this one once, so its hooks would be those of the first file only.
+  onTestFinished(async () => {
+    await close();
+  });
 }
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 /** A limit that no test reaches, so that nothing but the proxy decides. */
 export const loose = "rules: [{ name: all, key: global, policy: { algorithm: fixed-window, limit: 1000000, window: 365d } }]";
@@ -37,14 +34,16 @@ export interface TestGateway extends Running {
 
 /** Starts an upstream that speaks raw bytes, and returns its port. `talk` gets each connection. */
 export async function startRaw(talk: (socket: Socket, count: number) => void): Promise<number> {
-  let count = 0;
+  const sockets: Socket[] = [];
   const server = createConnectionServer((socket) => {
     socket.on("error", () => {});
-    atEnd(() => socket.destroy());
-    talk(socket, ++count);
+    talk(socket, sockets.push(socket));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
-  atEnd(() => server.close());
+  atEnd(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
   return (server.address() as { port: number }).port;
 }
 
