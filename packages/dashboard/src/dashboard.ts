@@ -2,7 +2,7 @@ import { decisionOf, warnOnce } from "@floodgate/core/adapter";
 import { rangeNames } from "./collect/ring.js";
 import { joinWatch } from "./collect/watch.js";
 import type { LiveFigures, Overview, Range } from "./contract.js";
-import { checked, type DashboardOptions } from "./options.js";
+import { adviceFor, checked, type DashboardAdvice, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
 import { KeyLabels } from "./routes/key-text.js";
 import { type ActionName, Keys } from "./routes/keys.js";
@@ -23,6 +23,7 @@ export class Dashboard<Req> {
   readonly labels: KeyLabels;
   readonly live: Live = new Live(() => performance.now());
   readonly mayAct: boolean;
+  readonly advice: DashboardAdvice;
   readonly #options: DashboardOptions<Req>;
   readonly #example: string;
   readonly #leave: () => void;
@@ -31,15 +32,17 @@ export class Dashboard<Req> {
   /**
    * @param own names of options that only this framework has.
    * @param example how an app of this framework writes `authorize`.
+   * @param advice what messages say to write.
    * @throws FloodgateError if an option is invalid.
    */
-  constructor(options: DashboardOptions<Req>, own: readonly string[], example: string) {
+  constructor(options: DashboardOptions<Req>, own: readonly string[], example: string, advice: DashboardAdvice = adviceFor(example)) {
     const { actions = false, showKeys = false, title = "Floodgate", redis, prefix } = checked(options, own, example);
     const send = redis === undefined ? undefined : senderOf(redis);
     this.title = title;
     this.mayAct = actions;
     this.#options = { ...options };
     this.#example = example;
+    this.advice = advice;
     this.labels = new KeyLabels(showKeys);
     const { watch, leave } = joinWatch(() => void this.#endSecond());
     this.figures = new Share(watch, send, prefix);
@@ -52,7 +55,7 @@ export class Dashboard<Req> {
     const { authorize, who } = this.#options;
     // The app serves all other addresses.
     if (!(view.path === "" || Object.hasOwn(gets, view.path) || Object.hasOwn(posts, view.path))) return undefined;
-    if (!(await admits(authorize, this.#example, view, request))) return undefined;
+    if (!(await admits(authorize, this.#example, this.advice.closed, view, request))) return undefined;
     const decision = decisionOf(view.identity);
     if (decision !== undefined) {
       warnOnce(
@@ -119,10 +122,9 @@ const gets: Readonly<Record<string, Route>> = {
 
 const act =
   (name: ActionName): Route =>
-  async (view, { keys, mayAct }, who) => {
+  async (view, { keys, mayAct, advice }, who) => {
     if (mayAct) return jsonReply(await keys.actions[name](await bodyOf(view), who()));
-    const why = "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).";
-    throw new Refusal(403, "forbidden", why);
+    throw new Refusal(403, "forbidden", `This dashboard is read-only. ${advice.readOnly}`);
   };
 
 const posts: Readonly<Record<string, Route>> = {

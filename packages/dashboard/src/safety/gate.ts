@@ -5,21 +5,20 @@ import type { View } from "../routes/view.js";
  * Whether a request may see the dashboard: whom `authorize` lets in, else only browsers on this machine, and nobody in production. What
  * `authorize` throws goes to the app's error handling.
  * @param example how the app writes the option: "(req) => req.user?.admin === true".
+ * @param advice what a warning says to write.
  * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if `authorize` answers neither true nor false.
  */
 export async function admits<Req>(
   authorize: ((request: Req) => unknown) | undefined,
   example: string,
+  advice: string,
   view: View,
   request: Req,
 ): Promise<boolean> {
   if (authorize === undefined) {
     const why = whyProduction() ?? whyNotLocal(view);
     if (why === undefined) return true;
-    warnOnce(
-      "FLOODGATE_DASHBOARD_CLOSED",
-      `the dashboard has not answered a request, because ${why}. Without \`authorize\` it answers browsers on this machine only, and nobody in production. Write dashboard({ authorize: ${example} }).`,
-    );
+    warnOnce("FLOODGATE_DASHBOARD_CLOSED", `the dashboard has not answered a request, because ${why}. ${advice}`);
     return false;
   }
   return yesOrNo("dashboard", "authorize", await authorize(request), example);

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { reasonOf } from "@floodgate/core/adapter";
-import { dashboard } from "@floodgate/dashboard/hono";
+import { type DashboardAdvice, dashboard } from "@floodgate/dashboard/hono";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
@@ -56,23 +56,25 @@ function addMetrics(app: Hono): () => void {
   };
 }
 
-const closed =
-  "The dashboard answers browsers on this machine only, and nobody if NODE_ENV is production. Set `adminTokenFile`, and it asks for that password.\n";
+const advice: DashboardAdvice = {
+  closed:
+    "The dashboard answers browsers on this machine only, and nobody if NODE_ENV is production. Set `adminTokenFile`, and it asks for that password.",
+  readOnly: "Set `dashboardActions` and `adminTokenFile` to allow actions.",
+};
 
 function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => void {
   const token = secrets.adminToken;
-  if (token !== undefined) {
-    app.use("/dashboard", requireToken(token));
-    app.use("/dashboard/*", requireToken(token));
-  }
-  const page = dashboard({
+  // The address of the page itself too.
+  if (token !== undefined) app.use("/dashboard/*", requireToken(token));
+  const options = {
     ...(token !== undefined && { authorize: () => true, actions: settings.dashboardActions }),
     ...(redis !== undefined && { redis, prefix: `${settings.prefix}:dashboard` }),
     showKeys: settings.logKeys === "plain",
-  });
+  };
+  const page = dashboard(options, advice);
   app.route("/dashboard", page);
   // What the dashboard has not answered.
-  if (token === undefined) app.get("/dashboard", (c) => c.text(closed, 404));
+  if (token === undefined) app.get("/dashboard", (c) => c.text(`${advice.closed}\n`, 404));
   app.get("/", (c) => c.redirect("/dashboard"));
   return () => page.close();
 }
