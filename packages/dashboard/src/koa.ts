@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { FloodgateError } from "@floodgate/core";
+import { invalidOption } from "@floodgate/core/rules";
 import { nodeView, sendReply } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
@@ -82,9 +82,8 @@ function below(base: string, path: string): string | undefined {
 function checkedPath(path: unknown): string {
   if (path === undefined) return "";
   if (typeof path === "string" && /^\/[^?#]*[^/?#]$/.test(path)) return path;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `dashboard: \`path\` must begin with a slash and not end with one, but was ${JSON.stringify(path)}. Write path: "/_floodgate".`,
-    { at: ["path"] },
-  );
+  const was = JSON.stringify(path);
+  throw invalidOption(`dashboard: \`path\` must begin with a slash and not end with one, but was ${was}. Write path: "/_floodgate".`, [
+    "path",
+  ]);
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { duration, latency, percent, rate, visible } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import { type History, wholeRequests } from "../../src/contract.js";
-import { countsOf } from "../../src/page/history.js";
+import { countsOf } from "../../src/page/counts.js";
 import { keyOf, queryOf } from "../../src/page/typed.js";
 
 // What the page works out without a browser.

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { shownValue } from "../config/problems.js";
 import { type Mistake, Problem } from "./problems.js";
 
@@ -98,22 +98,15 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
 }
 
 function mistakesOf(issue: z.core.$ZodIssue, body: unknown): Mistake[] {
-  const at = pathText(issue.path);
+  const at = z.core.toDotPath(issue.path);
   const subject = at === "" ? "The body" : `\`${at}\``;
   if (issue.code === "unrecognized_keys") {
     return issue.keys.slice(0, 10).map((name) => {
-      return { at: at === "" ? name : `${at}.${name}`, message: `${subject} has an unknown field ${shownValue(name)}. Remove it.` };
+      return { at: z.core.toDotPath([...issue.path, name]), message: `${subject} has an unknown field ${shownValue(name)}. Remove it.` };
     });
   }
   const value = issue.path.reduce<unknown>((inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part], body);
   if (value === undefined) return [{ at, message: `${subject} is missing. It must be ${issue.message}.` }];
   const what = issue.code === "invalid_key" ? "a map with valid names" : issue.message;
   return [{ at, message: `${subject} must be ${what}, but was ${shownValue(value)}.` }];
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>(
-    (text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? String(part) : `${text}.${String(part)}`),
-    "",
-  );
 }

@@ -13,21 +13,18 @@ export function answer(response: ServerResponse, preset: Preset, outcome: Outcom
   if (outcome.action === "pass") {
     // A response with status 204 has no length.
     if (preset.allowed === 200) headers.push("Content-Length", "0");
-    response.writeHead(preset.allowed, headers);
-    response.end();
+    response.writeHead(preset.allowed, headers).end();
     return;
   }
   if (preset.denied !== undefined) {
     // The gateway discards the body.
     headers.push(statusHeader, `${outcome.status}`, "Content-Length", "0");
-    response.writeHead(preset.denied, headers);
-    response.end();
+    response.writeHead(preset.denied, headers).end();
     return;
   }
   const { text, contentType } = outcome.body;
   headers.push("Content-Type", contentType, "Content-Length", `${Buffer.byteLength(text)}`);
-  response.writeHead(outcome.status, headers);
-  response.end(text);
+  response.writeHead(outcome.status, headers).end(text);
 }
 
 /** Names and values in turn, which `writeHead` takes as they are. Allocated in its full length, because most answers need no more. */
@@ -47,18 +44,14 @@ function rawHeaders(headers: readonly Header[]): string[] {
  * let the request pass.
  */
 export function refuse(response: ServerResponse, status: number, denies: boolean, reason: string, closes: boolean): void {
-  const headers = [
-    "Content-Type",
-    "text/plain; charset=utf-8",
-    "Content-Length",
-    `${Buffer.byteLength(reason)}`,
-    "Cache-Control",
-    "no-store",
-  ];
-  if (denies) headers.push(statusHeader, `${status}`);
-  if (closes) headers.push("Connection", "close");
-  response.writeHead(denies ? 403 : status, headers);
-  response.end(reason);
+  const headers = {
+    "Content-Type": "text/plain; charset=utf-8",
+    "Content-Length": Buffer.byteLength(reason),
+    "Cache-Control": "no-store",
+    ...(denies && { [statusHeader]: status }),
+    ...(closes && { Connection: "close" }),
+  };
+  response.writeHead(denies ? 403 : status, headers).end(reason);
 }
 
 /**

@@ -9,20 +9,18 @@ export type PresetName = (typeof presetNames)[number];
 export interface Preset {
   readonly name: PresetName;
   /** The headers that say what the gateway asks about. Undefined for a gateway that repeats the request itself under a path of ours. */
-  readonly headers: { readonly method: string; readonly target: string; readonly host: string } | undefined;
+  readonly headers?: { readonly method: string; readonly target: string; readonly host: string };
   /** The header with the client's address. Undefined: the one of the setting `clientIpHeader`. */
-  readonly clientIpHeader: string | undefined;
+  readonly clientIpHeader?: string;
   /** The status that lets a request pass. */
   readonly allowed: 200 | 204;
   /** The status of each denial, for a gateway that takes no other. The real one is in `X-Floodgate-Status`. */
-  readonly denied: 403 | undefined;
+  readonly denied?: 403;
 }
 
 const forwarded: Omit<Preset, "name"> = {
   headers: { method: "x-forwarded-method", target: "x-forwarded-uri", host: "x-forwarded-host" },
-  clientIpHeader: undefined,
   allowed: 204,
-  denied: undefined,
 };
 
 /** Caddy's `forward_auth` and Traefik's ForwardAuth copy the status, headers and body of a denial. The scripts of the others read the status. */
@@ -40,7 +38,7 @@ const presets: Readonly<Record<PresetName, Omit<Preset, "name">>> = {
   apache: forwarded,
   generic: forwarded,
   // `ext_authz` repeats the method, the headers and, after its `path_prefix`, the path. It allows 200 only, and takes 5xx for an error.
-  envoy: { headers: undefined, clientIpHeader: undefined, allowed: 200, denied: undefined },
+  envoy: { allowed: 200 },
 };
 
 /** What the first bytes of a path say. */

@@ -10,7 +10,7 @@ import { sampledLog, type WriteSampled } from "./sampled-log.js";
 /** Logs the events of a limit. A flood of limited requests makes few lines. */
 export class EventLog {
   readonly #log: Logger;
-  readonly #limited: Cap;
+  readonly #limited: ReturnType<typeof capped>;
   readonly #faults: WriteSampled;
   readonly #shownKey: (key: string) => string;
   /** The parts of the store whose failure was logged, and which have not answered since. */
@@ -101,20 +101,14 @@ function untrustedProxy(message: string): string {
   return `Requests come from ${peer} with a forwarded client address, but this peer is not trusted, so all its clients share one limit. If it is a proxy of yours, write --trusted-peers loopback,${peer}. If not, a client made the header up, and all is well.`;
 }
 
-interface Cap {
-  /** Whether this event may be logged. */
-  admits(): boolean;
-  /** Ends the second: tells how many events were left out, and starts anew. */
-  flush(): void;
-}
-
 /**
  * Lets through the first events of each second, and counts the others.
  * @param tellOmitted called at the end of a second in which events were left out.
  */
-function capped(perSecond: number, tellOmitted: (count: number) => void): Cap {
+function capped(perSecond: number, tellOmitted: (count: number) => void) {
   let events = 0;
   let timer: NodeJS.Timeout | undefined;
+  /** Ends the second: tells how many events were left out, and starts anew. */
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
@@ -122,6 +116,7 @@ function capped(perSecond: number, tellOmitted: (count: number) => void): Cap {
     events = 0;
     if (omitted > 0) tellOmitted(omitted);
   };
+  /** Whether this event may be logged. */
   const admits = (): boolean => {
     // Only a second with events has a timer.
     timer ??= setTimeout(flush, 1000).unref();

@@ -1,9 +1,8 @@
 import { count, latency, moment, percent, plural, rate, visible } from "@floodgate/pages/format";
 import { FiguresTable, figure, foreign } from "@floodgate/pages/view/elements";
 import type { ComponentChildren, VNode } from "preact";
-import { type Counts, type History, type Overview, type StoreInfo, wholeRequests } from "../../contract.js";
-import { countsAt, countsOf, secondsOf } from "../history.js";
-import { type Result, rejectedIn, requestsIn, withoutStore, withoutStoreIn } from "../results.js";
+import { type Counts, type History, type Overview, type Result, type StoreInfo, wholeRequests } from "../../contract.js";
+import { countsAt, countsOf, rejectedIn, requestsIn, secondsOf, withoutStore, withoutStoreIn } from "../counts.js";
 import { highest } from "./bursts.js";
 import { rangeWords, type SectionProps } from "./section.js";
 import { isWell, slowest, untimed } from "./stores.js";

@@ -2,10 +2,9 @@ import { count, moment, percent, rate, visible } from "@floodgate/pages/format";
 import { Card, FiguresTable, foreign, path, Table } from "@floodgate/pages/view/elements";
 import type { ComponentChildren, VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { type History, type Overview, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
-import { countsOf, secondsOf, seriesOf } from "../history.js";
+import { type History, type Overview, type Result, type RuleInfo, rejections, type SourceInfo, wholeRequests } from "../../contract.js";
+import { countsOf, rejectedIn, requestsIn, results, secondsOf, seriesOf } from "../counts.js";
 import type { Figures } from "../model.js";
-import { type Result, rejectedIn, requestsIn, results } from "../results.js";
 import { joined, rangeWords, type SectionProps } from "./section.js";
 
 const columns = [

@@ -5,8 +5,7 @@ import { fillOf, swatch } from "@floodgate/pages/view/fills";
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type Counts, type History, rejections, wholeRequests } from "../../contract.js";
-import { countsAt, countsOf, seriesOf } from "../history.js";
-import { rejectedIn, requestsIn, results } from "../results.js";
+import { countsAt, countsOf, rejectedIn, requestsIn, results, seriesOf } from "../counts.js";
 import { NameSelect, rangeWords, type SectionProps } from "./section.js";
 
 const title = "Requests per second";
