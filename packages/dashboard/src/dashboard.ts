@@ -2,7 +2,7 @@ import { decisionOf, warnOnce } from "@floodgate/core/adapter";
 import { rangeNames } from "./collect/ring.js";
 import { joinWatch } from "./collect/watch.js";
 import type { LiveFigures, Overview, Range } from "./contract.js";
-import { adviceFor, checked, type DashboardAdvice, type DashboardOptions } from "./options.js";
+import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
 import { KeyLabels } from "./routes/key-text.js";
 import { type ActionName, Keys } from "./routes/keys.js";
@@ -11,7 +11,7 @@ import { overviewOf } from "./routes/overview.js";
 import { pageReply } from "./routes/page.js";
 import { askRequest } from "./routes/request.js";
 import type { Reply, View } from "./routes/view.js";
-import { admits } from "./safety/gate.js";
+import { gateOf } from "./safety/gate.js";
 import { senderOf } from "./share/redis.js";
 import { Share } from "./share/share.js";
 
@@ -23,26 +23,24 @@ export class Dashboard<Req> {
   readonly labels: KeyLabels;
   readonly live: Live = new Live(() => performance.now());
   readonly mayAct: boolean;
-  readonly advice: DashboardAdvice;
   readonly #options: DashboardOptions<Req>;
-  readonly #example: string;
+  readonly #admits: (view: View, request: Req) => Promise<boolean>;
   readonly #leave: () => void;
   #ticking = false;
 
   /**
    * @param own names of options that only this framework has.
    * @param example how an app of this framework writes `authorize`.
-   * @param advice what messages say to write.
+   * @param advice how to let more people in, in place of `authorize`.
    * @throws FloodgateError if an option is invalid.
    */
-  constructor(options: DashboardOptions<Req>, own: readonly string[], example: string, advice: DashboardAdvice = adviceFor(example)) {
+  constructor(options: DashboardOptions<Req>, own: readonly string[], example: string, advice?: string) {
     const { actions = false, showKeys = false, title = "Floodgate", redis, prefix } = checked(options, own, example);
     const send = redis === undefined ? undefined : senderOf(redis);
     this.title = title;
     this.mayAct = actions;
     this.#options = { ...options };
-    this.#example = example;
-    this.advice = advice;
+    this.#admits = gateOf(options.authorize, example, advice);
     this.labels = new KeyLabels(showKeys);
     const { watch, leave } = joinWatch(() => void this.#endSecond());
     this.figures = new Share(watch, send, prefix);
@@ -52,10 +50,10 @@ export class Dashboard<Req> {
 
   /** Answers a request; undefined if the app shall go on as if nothing was mounted here. */
   async handle(view: View, request: Req): Promise<Reply | undefined> {
-    const { authorize, who } = this.#options;
+    const { who } = this.#options;
     // The app serves all other addresses.
     if (!(view.path === "" || Object.hasOwn(gets, view.path) || Object.hasOwn(posts, view.path))) return undefined;
-    if (!(await admits(authorize, this.#example, this.advice.closed, view, request))) return undefined;
+    if (!(await this.#admits(view, request))) return undefined;
     const decision = decisionOf(view.identity);
     if (decision !== undefined) {
       warnOnce(
@@ -122,9 +120,11 @@ const gets: Readonly<Record<string, Route>> = {
 
 const act =
   (name: ActionName): Route =>
-  async (view, { keys, mayAct, advice }, who) => {
+  async (view, { keys, mayAct }, who) => {
     if (mayAct) return jsonReply(await keys.actions[name](await bodyOf(view), who()));
-    throw new Refusal(403, "forbidden", `This dashboard is read-only. ${advice.readOnly}`);
+    const why =
+      "This dashboard is read-only. An app allows actions with dashboard({ actions: true, authorize }), floodgate serve and gateway with the setting `dashboardActions`.";
+    throw new Refusal(403, "forbidden", why);
   };
 
 const posts: Readonly<Record<string, Route>> = {

@@ -4,10 +4,10 @@ import { nodeHeader, socketAddress } from "@floodgate/core/adapter";
 import { type Context, type Env, Hono } from "hono";
 import { isClosing, readBody } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
-import type { DashboardAdvice, DashboardOptions } from "./options.js";
+import type { DashboardOptions } from "./options.js";
 import type { Reply, View } from "./routes/view.js";
 
-export type { DashboardAdvice, DashboardOptions } from "./options.js";
+export type { DashboardOptions } from "./options.js";
 
 /** A Hono app that answers with the dashboard. */
 export type DashboardApp<E extends Env> = Hono<E> & {
@@ -21,11 +21,11 @@ export type DashboardApp<E extends Env> = Hono<E> & {
  *     app.route("/_floodgate", dashboard({ authorize: (c) => c.get("user")?.admin === true }));
  *
  * Counting starts with this call, in bounded memory. It runs on Node, Bun and Deno.
- * @param advice what its messages say to write. Default: options of this function.
+ * @param advice what the warning of a closed dashboard says to write. Default: the option `authorize`.
  * @throws FloodgateError if an option is invalid: when called, not at a request.
  */
 // biome-ignore lint/suspicious/noExplicitAny: any environment of an app
-export function dashboard<E extends Env = any>(options: DashboardOptions<Context<E>> = {}, advice?: DashboardAdvice): DashboardApp<E> {
+export function dashboard<E extends Env = any>(options: DashboardOptions<Context<E>> = {}, advice?: string): DashboardApp<E> {
   const own = new Dashboard<Context<E>>(options, [], '(c) => c.get("user")?.admin === true', advice);
   const app = new Hono<E>();
   app.all("*", async (c, next) => {

@@ -27,22 +27,6 @@ export interface DashboardOptions<Req> {
   title?: string;
 }
 
-/** What the dashboard says to write, for programs whose users do not call `dashboard` themselves. */
-export interface DashboardAdvice {
-  /** Who may see the dashboard, and how to let others in. */
-  readonly closed: string;
-  /** How to allow actions. */
-  readonly readOnly: string;
-}
-
-/** @param example how an app of the framework writes `authorize`. */
-export function adviceFor(example: string): DashboardAdvice {
-  return {
-    closed: `Without \`authorize\` it answers browsers on this machine only, and nobody in production. Write dashboard({ authorize: ${example} }).`,
-    readOnly: "The app allows actions with dashboard({ actions: true, authorize }).",
-  };
-}
-
 const names = ["authorize", "actions", "who", "showKeys", "redis", "prefix", "title"] as const;
 
 /** @throws FloodgateError if an option is invalid. */

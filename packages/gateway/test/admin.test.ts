@@ -29,5 +29,5 @@ test("a dashboard that may not act says which setting allows it", async () => {
     headers: { authorization: "Bearer hunter2", "sec-fetch-site": "same-origin", "content-type": "application/json" },
     body: "{}",
   });
-  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining("Set `dashboardActions`")]);
+  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining("the setting `dashboardActions`")]);
 });

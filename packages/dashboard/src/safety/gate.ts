@@ -2,26 +2,23 @@ import { warnOnce, yesOrNo } from "@floodgate/core/adapter";
 import type { View } from "../routes/view.js";
 
 /**
- * Whether a request may see the dashboard: whom `authorize` lets in, else only browsers on this machine, and nobody in production. What
- * `authorize` throws goes to the app's error handling.
+ * Makes a function that says whether a request may see the dashboard: whom `authorize` lets in, else only browsers on this machine, and nobody
+ * in production. What `authorize` throws goes to the app's error handling.
  * @param example how the app writes the option: "(req) => req.user?.admin === true".
- * @param advice what a warning says to write.
- * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if `authorize` answers neither true nor false.
+ * @param advice what the warning of a closed dashboard says to write.
+ * @returns a function that throws FloodgateError `FLOODGATE_INVALID_ANSWER` if `authorize` answers neither true nor false.
  */
-export async function admits<Req>(
+export function gateOf<Req>(
   authorize: ((request: Req) => unknown) | undefined,
   example: string,
-  advice: string,
-  view: View,
-  request: Req,
-): Promise<boolean> {
-  if (authorize === undefined) {
+  advice = `Without \`authorize\` it answers browsers on this machine only, and nobody in production. Write dashboard({ authorize: ${example} }).`,
+): (view: View, request: Req) => Promise<boolean> {
+  return async (view, request) => {
+    if (authorize !== undefined) return yesOrNo("dashboard", "authorize", await authorize(request), example);
     const why = whyProduction() ?? whyNotLocal(view);
-    if (why === undefined) return true;
-    warnOnce("FLOODGATE_DASHBOARD_CLOSED", `the dashboard has not answered a request, because ${why}. ${advice}`);
-    return false;
-  }
-  return yesOrNo("dashboard", "authorize", await authorize(request), example);
+    if (why !== undefined) warnOnce("FLOODGATE_DASHBOARD_CLOSED", `the dashboard has not answered a request, because ${why}. ${advice}`);
+    return why === undefined;
+  };
 }
 
 /** Headers that proxies, load balancers and content delivery networks add. */

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { reasonOf } from "@floodgate/core/adapter";
-import { type DashboardAdvice, dashboard } from "@floodgate/dashboard/hono";
+import { dashboard } from "@floodgate/dashboard/hono";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
@@ -56,11 +56,8 @@ function addMetrics(app: Hono): () => void {
   };
 }
 
-const advice: DashboardAdvice = {
-  closed:
-    "The dashboard answers browsers on this machine only, and nobody if NODE_ENV is production. Set `adminTokenFile`, and it asks for that password.",
-  readOnly: "Set `dashboardActions` and `adminTokenFile` to allow actions.",
-};
+const closed =
+  "The dashboard answers browsers on this machine only, and nobody if NODE_ENV is production. Set `adminTokenFile`, and it asks for that password.";
 
 function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => void {
   const token = secrets.adminToken;
@@ -71,10 +68,10 @@ function addDashboard(app: Hono, { settings, secrets, redis }: Service): () => v
     ...(redis !== undefined && { redis, prefix: `${settings.prefix}:dashboard` }),
     showKeys: settings.logKeys === "plain",
   };
-  const page = dashboard(options, advice);
+  const page = dashboard(options, closed);
   app.route("/dashboard", page);
   // What the dashboard has not answered.
-  if (token === undefined) app.get("/dashboard", (c) => c.text(`${advice.closed}\n`, 404));
+  if (token === undefined) app.get("/dashboard", (c) => c.text(`${closed}\n`, 404));
   app.get("/", (c) => c.redirect("/dashboard"));
   return () => page.close();
 }
