@@ -1,28 +1,6 @@
 import { type Duration, parseDuration } from "@floodgate/core";
 import { isBuiltInKey } from "@floodgate/core/rules";
-import {
-  appNames,
-  compare,
-  comparisonJson,
-  comparisonReport,
-  comparisonText,
-  formatOf,
-  type LogSummary,
-  type Made,
-  type Paint,
-  parsePolicy,
-  type ReportData,
-  reportHtml,
-  reportJson,
-  simulate,
-  simulationJson,
-  simulationReport,
-  simulationText,
-  suggest,
-  suggestionJson,
-  suggestionReport,
-  suggestionText,
-} from "@floodgate/simulator";
+import * as simulator from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
@@ -97,9 +75,9 @@ function commandText(program: Command): string {
 interface Report {
   readonly report: object;
   /** Undefined if no page was wanted. */
-  readonly page: ReportData | undefined;
+  readonly page: simulator.ReportData | undefined;
   readonly text: string;
-  readonly log: LogSummary & { readonly notes: readonly string[] };
+  readonly log: simulator.LogSummary & { readonly notes: readonly string[] };
 }
 
 async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions, command: string): Promise<void> {
@@ -121,12 +99,12 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
   }
   const write = options.html === undefined ? undefined : await reportFile(options.html, inputs);
   const sources = await logSources(io, logs);
-  const colors: Paint = (format, text) => paint(io, format, text);
+  const colors: simulator.Paint = (format, text) => paint(io, format, text);
   const task: Task = { io, options, colors, made: { atMs: Date.now(), command } };
   const readsAgain = options.suggest !== undefined || hasPage(options);
   const { report, page, text, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
-  if (write !== undefined && page !== undefined) await write(reportHtml(page));
-  print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, log.notes);
+  if (write !== undefined && page !== undefined) await write(simulator.reportHtml(page));
+  print(io, options, page === undefined ? report : { ...report, ...simulator.reportJson(page) }, text, log.notes);
   if (write !== undefined) io.err(`${sanitize(`floodgate: the report is in ${options.html}`)}\n`);
   if (log.requests === 0) {
     const isEmpty = log.lines === log.skippedBecause.blank;
@@ -143,14 +121,14 @@ async function followRules(io: Io, logs: readonly string[], options: SimulateOpt
   }
   const sources = await logSources(io, logs);
   const { set } = await fileRulesOf(io, options.rules, options);
-  const own = replayOptionsOf(options, appNames(set));
+  const own = replayOptionsOf(options, simulator.appNames(set));
   const live = { everyMs: parseDuration(options.every ?? "10s"), json: options.json === true };
   const log = await followLogs(io, sources, set, own, live);
   print(
     io,
     options,
-    simulationJson(log),
-    simulationText(log, (format, text) => paint(io, format, text)),
+    simulator.simulationJson(log),
+    simulator.simulationText(log, (format, text) => paint(io, format, text)),
     log.notes,
   );
 }
@@ -159,8 +137,8 @@ async function followRules(io: Io, logs: readonly string[], options: SimulateOpt
 interface Task {
   readonly io: Io;
   readonly options: SimulateOptions;
-  readonly colors: Paint;
-  readonly made: Made;
+  readonly colors: simulator.Paint;
+  readonly made: simulator.Made;
 }
 
 async function run({ io, options, colors, made }: Task, all: readonly SizedSource[]): Promise<Report> {
@@ -171,28 +149,28 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
     withProgress(io, all, hasPage(options) ? own + 2 : own, work);
   if (rules !== undefined) {
     const { set } = await fileRulesOf(io, rules, options);
-    const replay = { ...replayOptionsOf(options, appNames(set)), grid };
+    const replay = { ...replayOptionsOf(options, simulator.appNames(set)), grid };
     return withPasses(1, async (onProgress) => {
       const own = { ...replay, onProgress };
-      const log = await simulate(logs, set, own);
-      const page = hasPage(options) ? await simulationReport(logs, set, log, own, made) : undefined;
-      return { report: simulationJson(log), page, text: simulationText(log, colors), log };
+      const log = await simulator.simulate(logs, set, own);
+      const page = hasPage(options) ? await simulator.simulationReport(logs, set, log, own, made) : undefined;
+      return { report: simulator.simulationJson(log), page, text: simulator.simulationText(log, colors), log };
     });
   }
   const trial = { ...trialOptions(options), grid };
   if (policies !== undefined) {
     return withPasses(1, async (onProgress) => {
       const own = { ...trial, onProgress };
-      const log = await compare(logs, policies, own);
-      const page = hasPage(options) ? await comparisonReport(logs, log, own, made) : undefined;
-      return { report: comparisonJson(log), page, text: comparisonText(log, colors), log };
+      const log = await simulator.compare(logs, policies, own);
+      const page = hasPage(options) ? await simulator.comparisonReport(logs, log, own, made) : undefined;
+      return { report: simulator.comparisonJson(log), page, text: simulator.comparisonText(log, colors), log };
     });
   }
   return withPasses(3, async (onProgress) => {
     const own = { ...trial, touch: options.touch, onProgress };
-    const log = await suggest(logs, own);
-    const page = hasPage(options) ? await suggestionReport(logs, log, own, made) : undefined;
-    return { report: suggestionJson(log), page, text: suggestionText(log), log };
+    const log = await simulator.suggest(logs, own);
+    const page = hasPage(options) ? await simulator.suggestionReport(logs, log, own, made) : undefined;
+    return { report: simulator.suggestionJson(log), page, text: simulator.suggestionText(log), log };
   });
 }
 
@@ -203,8 +181,8 @@ function hasPage({ html, grid }: SimulateOptions): boolean {
 /** @throws Failure if an option is for another task, or if the format or a policy is invalid. */
 function refuseOptions(options: SimulateOptions): void {
   try {
-    if (options.format !== undefined) formatOf(options.format);
-    options.compare?.forEach(parsePolicy);
+    if (options.format !== undefined) simulator.formatOf(options.format);
+    options.compare?.forEach(simulator.parsePolicy);
   } catch (cause) {
     throw new Failure("usage", (cause as Error).message, { cause });
   }

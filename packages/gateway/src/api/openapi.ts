@@ -1,16 +1,5 @@
 import { z } from "zod";
-import {
-  blockBody,
-  checkAnswer,
-  checkBody,
-  problem,
-  receiptBody,
-  renewalAnswer,
-  settleBody,
-  statusAnswer,
-  targetBody,
-  unitsAnswer,
-} from "./schemas.js";
+import * as schemas from "./schemas.js";
 
 /** One operation of the API, all with POST and JSON. */
 export interface Operation {
@@ -30,28 +19,28 @@ export const operations: readonly Operation[] = [
     summary: "Check one or several rules, or a request, and take the units if all allow",
     description:
       "A rejection is a result: 200 with `allowed: false`, or 429 if the body says `status: 429`. While Redis is down, the setting `onStoreError` decides, and the answer says `degraded: true`.",
-    body: checkBody,
-    answer: checkAnswer,
+    body: schemas.checkBody,
+    answer: schemas.checkAnswer,
     mayBeLimited: true,
   },
   {
     id: "settle",
     summary: "Replace the cost of a check by the real cost, once",
-    body: settleBody,
-    answer: unitsAnswer,
+    body: schemas.settleBody,
+    answer: schemas.unitsAnswer,
   },
-  { id: "refund", summary: "Give back what a check has charged, once", body: receiptBody, answer: unitsAnswer },
+  { id: "refund", summary: "Give back what a check has charged, once", body: schemas.receiptBody, answer: schemas.unitsAnswer },
   {
     id: "renew",
     summary: "Hold the slots of a check on, under the same receipt",
     description: "For `concurrency`. Ask each third of its `hold` while the work runs, and again if no answer came.",
-    body: receiptBody,
-    answer: renewalAnswer,
+    body: schemas.receiptBody,
+    answer: schemas.renewalAnswer,
   },
-  { id: "status", summary: "Show what a key has used; changes nothing", body: targetBody, answer: statusAnswer },
-  { id: "reset", summary: "Clear the usage of a key, and lift its ban", body: targetBody },
-  { id: "block", summary: "Turn a key away for a time, whatever its limit says", body: blockBody },
-  { id: "unblock", summary: "Lift the block of a key, and its ban", body: targetBody },
+  { id: "status", summary: "Show what a key has used; changes nothing", body: schemas.targetBody, answer: schemas.statusAnswer },
+  { id: "reset", summary: "Clear the usage of a key, and lift its ban", body: schemas.targetBody },
+  { id: "block", summary: "Turn a key away for a time, whatever its limit says", body: schemas.blockBody },
+  { id: "unblock", summary: "Lift the block of a key, and its ban", body: schemas.targetBody },
 ];
 
 export function pathOf({ id }: Pick<Operation, "id">): string {
@@ -73,7 +62,7 @@ const errors: Readonly<Record<string, string>> = {
 /** All schemas with an id, by their ids, as JSON Schema (2020-12, which OpenAPI 3.1 uses). */
 function namedSchemas(): Record<string, object> {
   const used = operations.flatMap(({ body, answer = body }) => [body, answer]);
-  const { $defs = {} } = z.toJSONSchema(z.union([problem, ...used]), { unrepresentable: "any" });
+  const { $defs = {} } = z.toJSONSchema(z.union([schemas.problem, ...used]), { unrepresentable: "any" });
   return Object.fromEntries(Object.entries($defs).map(([name, { id: _, ...own }]) => [name, own]));
 }
 
@@ -110,7 +99,7 @@ export function openApi(needsToken: boolean): object {
   const responses = Object.fromEntries(
     Object.entries(errors).map(([status, description]) => [
       `Problem${status}`,
-      { description, content: { "application/problem+json": { schema: reference(problem) } } },
+      { description, content: { "application/problem+json": { schema: reference(schemas.problem) } } },
     ]),
   );
   const document = {

@@ -5,18 +5,7 @@ import type { Service } from "../service/service.js";
 import { checked } from "./body.js";
 import { Problem } from "./problems.js";
 import { type Decided, issueReceipt, parseReceipt } from "./receipts.js";
-import {
-  blockBody,
-  type CheckAnswer,
-  checkForms,
-  type RenewalAnswer,
-  type RequestBody,
-  receiptBody,
-  type StatusAnswer,
-  settleBody,
-  targetBody,
-  type UnitsAnswer,
-} from "./schemas.js";
+import * as schemas from "./schemas.js";
 
 /** What is answered, and its status if it is not 200 (with a value) or 204 (without one). */
 export interface Result {
@@ -47,7 +36,7 @@ export class Operations {
 
   async check(body: unknown): Promise<Result> {
     if (has(body, "request")) {
-      const { request, ...options } = checked(checkForms.request, body, examples.request);
+      const { request, ...options } = checked(schemas.checkForms.request, body, examples.request);
       const { action, status, decision, checks, decisions } = await this.#service.limit.decide(requestOf(request));
       leaveSlots(decisions);
       const all = checks.map((check, i): Decided => ({ check, decision: decisions[i] as Decision, key: undefined }));
@@ -55,9 +44,9 @@ export class Operations {
       return this.#answer({ allowed: action === "pass", decision, all, degraded: status === 503 }, options);
     }
     const several = has(body, "checks");
-    const one = several ? undefined : checked(checkForms.single, body, examples.single);
+    const one = several ? undefined : checked(schemas.checkForms.single, body, examples.single);
     const { checks: named, ...options } =
-      one === undefined ? checked(checkForms.several, body, examples.several) : { ...one, checks: [one] };
+      one === undefined ? checked(schemas.checkForms.several, body, examples.several) : { ...one, checks: [one] };
     const { allowed, decision, checks, decisions } = await this.#service.limit.check(
       named.map(({ rule, key, cost, plan }) => ({ name: rule, key, cost, plan })),
     );
@@ -69,17 +58,17 @@ export class Operations {
   }
 
   settle(body: unknown): Promise<Result> {
-    const { receipt, cost } = checked(settleBody, body, examples.receipt);
+    const { receipt, cost } = checked(schemas.settleBody, body, examples.receipt);
     return this.#changed(receipt, (limiter, key, part) => limiter.settle(key, part, cost));
   }
 
   refund(body: unknown): Promise<Result> {
-    const { receipt } = checked(receiptBody, body, '{ "receipt": "fb1..." }');
+    const { receipt } = checked(schemas.receiptBody, body, '{ "receipt": "fb1..." }');
     return this.#changed(receipt, async (limiter, key, part) => 0 - (await limiter.refund(key, part)));
   }
 
   async renew(body: unknown): Promise<Result> {
-    const { receipt } = checked(receiptBody, body, '{ "receipt": "fb1..." }');
+    const { receipt } = checked(schemas.receiptBody, body, '{ "receipt": "fb1..." }');
     const parts = await this.#each(receipt, renewSlots);
     const slots = parts.flatMap(({ rule, done }) => (done === undefined ? [] : [{ rule, allowed: done }]));
     if (slots.length === 0) {
@@ -89,15 +78,15 @@ export class Operations {
         "The receipt holds no slots. Only rules with `algorithm: concurrency` are renewed. Other units come back, or stay charged, by themselves.",
       );
     }
-    const value: RenewalAnswer = { allowed: slots.every(({ allowed }) => allowed), slots };
+    const value: schemas.RenewalAnswer = { allowed: slots.every(({ allowed }) => allowed), slots };
     return { value };
   }
 
   async status(body: unknown): Promise<Result> {
-    const { rule, key } = checked(targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.target);
     const limiter = this.#limiter(rule);
     const { atMs, decision, states, block = null, ban = null } = await limiter.keyState(key);
-    const value: StatusAnswer = {
+    const value: schemas.StatusAnswer = {
       rule,
       key: limiter.keyText(key),
       atMs,
@@ -110,17 +99,17 @@ export class Operations {
   }
 
   reset(body: unknown): Promise<Result> {
-    const { rule, key } = checked(targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.target);
     return this.#act({ rule }, "reset", (limiter) => limiter.reset(key, { by }));
   }
 
   block(body: unknown): Promise<Result> {
-    const { rule, key, for: duration } = checked(blockBody, body, examples.block);
+    const { rule, key, for: duration } = checked(schemas.blockBody, body, examples.block);
     return this.#act({ rule, for: duration }, "blocked", (limiter) => limiter.block(key, duration as never, { by }));
   }
 
   unblock(body: unknown): Promise<Result> {
-    const { rule, key } = checked(targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.target);
     return this.#act({ rule }, "unblocked", (limiter) => limiter.unblock(key, { by }));
   }
 
@@ -137,7 +126,7 @@ export class Operations {
 
   #answer(made: Made, { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined }): Result {
     const { allowed, decision, all, degraded } = made;
-    const value: CheckAnswer = {
+    const value: schemas.CheckAnswer = {
       allowed,
       retryAfterMs: decision === undefined ? (allowed ? 0 : null) : waitOf(decision),
       delayMs: Math.max(0, ...all.filter(({ check }) => check.shadow !== true).map(({ decision }) => decision.delayMs)),
@@ -160,7 +149,7 @@ export class Operations {
   }
 
   async #changed(receipt: string, change: PartUse<number>): Promise<Result> {
-    const value: UnitsAnswer = { units: (await this.#each(receipt, change)).map(({ rule, done }) => ({ rule, units: done })) };
+    const value: schemas.UnitsAnswer = { units: (await this.#each(receipt, change)).map(({ rule, done }) => ({ rule, units: done })) };
     return { value };
   }
 
@@ -222,13 +211,13 @@ function waitOf({ retryAfterMs }: Decision): number | null {
   return retryAfterMs === Number.POSITIVE_INFINITY ? null : retryAfterMs;
 }
 
-function numbersOf(decision: Decision): Pick<StatusAnswer, "allowed" | "limit" | "remaining" | "retryAfterMs" | "resetAfterMs"> {
+function numbersOf(decision: Decision): Pick<schemas.StatusAnswer, "allowed" | "limit" | "remaining" | "retryAfterMs" | "resetAfterMs"> {
   const { allowed, limit, remaining, resetAfterMs } = decision;
   return { allowed, limit, remaining, retryAfterMs: waitOf(decision), resetAfterMs };
 }
 
 /** A request as a caller of the API describes it. The caller is trusted. */
-function requestOf({ method, path: target, host, headers = {}, ip: clientIp }: RequestBody): GatewayRequest {
+function requestOf({ method, path: target, host, headers = {}, ip: clientIp }: schemas.RequestBody): GatewayRequest {
   const own = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   if (host !== undefined) own.set("host", host);
   return { method, target, host, remoteAddress: undefined, clientIp, fromTrustedPeer: true, header: (name) => own.get(name) };
