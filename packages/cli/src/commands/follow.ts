@@ -1,14 +1,5 @@
 import type { RuleSet } from "@floodgate/core/rules";
-import {
-  follow,
-  type Growing,
-  GrowingFile,
-  GrowingStream,
-  type SimulateOptions,
-  type Simulation,
-  simulationLine,
-  simulationText,
-} from "@floodgate/simulator";
+import * as simulator from "@floodgate/simulator";
 import { Failure } from "../failure.js";
 import { interruption } from "../interruption.js";
 import type { Io } from "../io.js";
@@ -26,21 +17,21 @@ export async function followLogs(
   io: Io,
   sources: readonly SizedSource[],
   set: RuleSet,
-  options: SimulateOptions,
+  options: simulator.SimulateOptions,
   { everyMs, json }: { readonly everyMs: number; readonly json: boolean },
-): Promise<Simulation> {
+): Promise<simulator.Simulation> {
   const { signal, ignore } = interruption(true);
   const table = io.isTerminal && !json ? new LiveText(io) : undefined;
   let lastMs = performance.now();
-  const onLook = (simulation: () => Simulation): void => {
+  const onLook = (simulation: () => simulator.Simulation): void => {
     const nowMs = performance.now();
     if (json || nowMs - lastMs < (table === undefined ? everyMs : redrawMs)) return;
     lastMs = nowMs;
-    if (table === undefined) io.out(`${simulationLine(simulation())}\n`);
-    else table.draw(simulationText(simulation(), (_, text) => text));
+    if (table === undefined) io.out(`${simulator.simulationLine(simulation())}\n`);
+    else table.draw(simulator.simulationText(simulation(), (_, text) => text));
   };
   try {
-    return await follow(
+    return await simulator.follow(
       sources.map(({ source, bytes }) => growing(io, source.name, bytes)),
       set,
       { ...options, signal, onLook },
@@ -53,9 +44,9 @@ export async function followLogs(
   }
 }
 
-function growing(io: Io, name: string, bytes: number | undefined): Growing {
-  if (name === "stdin") return new GrowingStream(name, io.input);
+function growing(io: Io, name: string, bytes: number | undefined): simulator.Growing {
+  if (name === "stdin") return new simulator.GrowingStream(name, io.input);
   if (bytes === undefined) throw new Failure("usage", `${name} is not a file. Write - and send it to standard input: < ${name}`);
   if (/\.(gz|zst)$/.test(name)) throw new Failure("usage", `${name} is compressed, so it does not grow. Leave --follow out.`);
-  return new GrowingFile(name);
+  return new simulator.GrowingFile(name);
 }

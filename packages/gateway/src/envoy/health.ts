@@ -1,10 +1,4 @@
-import {
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  status,
-} from "@grpc/grpc-js";
+import * as grpc from "@grpc/grpc-js";
 import { codecOf } from "./messages.js";
 
 /** The statuses of `grpc.health.v1.Health`, which Envoy's `grpc_health_check` asks. */
@@ -22,15 +16,15 @@ interface HealthResponse {
 
 const codec = codecOf("HealthCheckRequest", "HealthCheckResponse");
 
-export const healthService: ServiceDefinition = {
+export const healthService: grpc.ServiceDefinition = {
   Check: { path: "/grpc.health.v1.Health/Check", requestStream: false, responseStream: false, ...codec },
   Watch: { path: "/grpc.health.v1.Health/Watch", requestStream: false, responseStream: true, ...codec },
 };
 
 /** Answers health checks. */
 interface Health {
-  readonly check: handleUnaryCall<HealthRequest, HealthResponse>;
-  readonly watch: handleServerStreamingCall<HealthRequest, HealthResponse>;
+  readonly check: grpc.handleUnaryCall<HealthRequest, HealthResponse>;
+  readonly watch: grpc.handleServerStreamingCall<HealthRequest, HealthResponse>;
   /** Ends the streams that watch. */
   close(): void;
 }
@@ -38,7 +32,7 @@ interface Health {
 /** @param name a service that has the health of the server as a whole, which is called "". */
 export function healthOf(name: string, isServing: () => boolean): Health {
   /** The streams that watch, each with the status that it was told last. */
-  const watchers = new Map<ServerWritableStream<HealthRequest, HealthResponse>, number | undefined>();
+  const watchers = new Map<grpc.ServerWritableStream<HealthRequest, HealthResponse>, number | undefined>();
   const isKnown = (service: string): boolean => service === "" || service === name;
   const statusNow = (): number => (isServing() ? serving : notServing);
   const tellWatchers = (): void => {
@@ -53,7 +47,7 @@ export function healthOf(name: string, isServing: () => boolean): Health {
   return {
     check({ request }, answer) {
       if (isKnown(request.service)) answer(null, { status: statusNow() });
-      else answer({ code: status.NOT_FOUND, details: "unknown service" });
+      else answer({ code: grpc.status.NOT_FOUND, details: "unknown service" });
     },
     watch(call) {
       if (!isKnown(call.request.service)) {

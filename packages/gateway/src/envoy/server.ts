@@ -2,15 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { reasonOf } from "@floodgate/core/adapter";
-import {
-  type handleUnaryCall,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type ServiceDefinition,
-  type ServiceError,
-  status,
-} from "@grpc/grpc-js";
+import * as grpc from "@grpc/grpc-js";
 import { isUnix, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog } from "../log/sampled-log.js";
@@ -25,7 +17,7 @@ import { responseOf } from "./response.js";
 
 const serviceName = "envoy.service.ratelimit.v3.RateLimitService";
 
-const rateLimitService: ServiceDefinition = {
+const rateLimitService: grpc.ServiceDefinition = {
   ShouldRateLimit: {
     path: `/${serviceName}/ShouldRateLimit`,
     requestStream: false,
@@ -42,7 +34,7 @@ export async function startRls(service: Service): Promise<RunningServer | undefi
   const { settings } = service;
   if (settings.rls === undefined) return undefined;
   const credentials = credentialsOf(settings);
-  const server = new Server({ "grpc.max_receive_message_length": maxBytes });
+  const server = new grpc.Server({ "grpc.max_receive_message_length": maxBytes });
   const health = healthOf(serviceName, () => !service.draining && service.rules.live !== undefined);
   const trusts = peerCheck(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
   server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, trusts) });
@@ -63,48 +55,48 @@ export async function startRls(service: Service): Promise<RunningServer | undefi
   return { name: "rls", address, url: isUnix(address) ? address : `grpc://${address}`, close };
 }
 
-function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): handleUnaryCall<RequestMessage, object> {
+function shouldRateLimit(service: Service, trusts: (peer: string) => boolean): grpc.handleUnaryCall<RequestMessage, object> {
   const { log, limit } = service;
   const write = sampledLog(log);
   return async (call, answer) => {
-    const refused = (code: status, reason: string): void => {
+    const refused = (code: grpc.status, reason: string): void => {
       write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
       answer({ code, details: reason });
     };
     try {
       if (!trusts(call.getPeer())) {
-        return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
+        return refused(grpc.status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
       }
       // Nobody waits for the answer, so nothing is charged.
-      if (isLate(call)) return answer({ code: status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });
+      if (isLate(call)) return answer({ code: grpc.status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });
       const requests = descriptorRequests(call.request);
-      if (typeof requests === "string") return refused(status.INVALID_ARGUMENT, requests);
+      if (typeof requests === "string") return refused(grpc.status.INVALID_ARGUMENT, requests);
       const decided = await limit.decideDescriptors(requests);
       // The store failed, and `onStoreError` is "deny". With `failure_mode_deny`, Envoy rejects a request if it gets an error.
-      if (decided.outcome.status === 503) answer({ code: status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
+      if (decided.outcome.status === 503) answer({ code: grpc.status.UNAVAILABLE, details: "The limits cannot be checked at the moment." });
       else answer(null, responseOf(decided));
     } catch (error) {
       const { code = "an error", why } = reasonOf(error);
       write("error", why, `Envoy's rate limit service could not decide a call: ${why}`);
-      answer({ code: status.INTERNAL, details: `The call could not be decided: ${code}.` });
+      answer({ code: grpc.status.INTERNAL, details: `The call could not be decided: ${code}.` });
     }
   };
 }
 
-function isLate(call: ServerUnaryCall<RequestMessage, object>): boolean {
+function isLate(call: grpc.ServerUnaryCall<RequestMessage, object>): boolean {
   const deadline = call.getDeadline();
   return call.cancelled || (deadline instanceof Date ? deadline.getTime() : deadline) <= Date.now();
 }
 
 /** Listens. Returns the address with the real port. */
-async function bind(server: Server, address: string, credentials: ServerCredentials): Promise<string> {
+async function bind(server: grpc.Server, address: string, credentials: grpc.ServerCredentials): Promise<string> {
   const parsed = parseAddress(address) as NonNullable<ReturnType<typeof parseAddress>>;
   if ("path" in parsed) await removeStale(parsed.path, address, "rls");
   const host = "path" in parsed ? undefined : parsed.host.includes(":") ? `[${parsed.host}]` : parsed.host;
   const target = "path" in parsed ? address : `${host}:${parsed.port}`;
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(target, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
-  }).catch((error: ServiceError) => {
+  }).catch((error: grpc.ServiceError) => {
     throw unlistenable(address, "rls", error.message, error);
   });
   return host === undefined ? address : `${host}:${port}`;
@@ -114,15 +106,15 @@ async function bind(server: Server, address: string, credentials: ServerCredenti
  * TLS if the settings name a certificate, and certificates of clients if they name who signs those.
  * @throws FloodgateError if a file cannot be read, or is no certificate or key.
  */
-function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Settings): ServerCredentials {
-  if (rlsCertFile === undefined || rlsKeyFile === undefined) return ServerCredentials.createInsecure();
+function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Settings): grpc.ServerCredentials {
+  if (rlsCertFile === undefined || rlsKeyFile === undefined) return grpc.ServerCredentials.createInsecure();
   const cert = read("rlsCertFile", rlsCertFile);
   const key = read("rlsKeyFile", rlsKeyFile);
   const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
   withFileErrors("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
   withFileErrors("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
   if (ca !== null) withFileErrors("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
-  return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
+  return grpc.ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
 }
 
 function read(setting: keyof Settings, path: string): Buffer {
