@@ -19,7 +19,7 @@
 // JSON has no Infinity: a wait that never ends is null.
 // Every text (names, keys, reasons) may hold anything that a client sent. Write it with `textContent`, never as markup.
 
-import type { StateView } from "@floodgate/core";
+import type { Decision, StateView } from "@floodgate/core";
 
 /**
  * What became of a request, under one rule or as a whole. They exclude each other, so they can be stacked. `exempt`: it was not counted,
@@ -305,14 +305,10 @@ export interface KeyRuleState {
   /** The plans that may be granted. Undefined if the rules cannot be written from here. */
   readonly mayGrant?: readonly string[];
   /** What a request of cost 1 would get now; under the granted plan, if there is one. */
-  readonly decision?: {
-    readonly allowed: boolean;
-    readonly limit: number;
-    readonly remaining: number;
+  readonly decision?: Pick<Decision, "allowed" | "limit" | "remaining" | "delayMs"> & {
     /** Null: never. */
     readonly retryAfterMs: number | null;
     readonly resetAfterMs: number | null;
-    readonly delayMs: number;
   };
   /** The states of the rule's policy, and of each plan. Plans with the same times share one state. */
   readonly states?: readonly PolicyState[];

@@ -19,12 +19,7 @@ export interface Summary {
   readonly keys: readonly Counter[];
 }
 
-interface Slot {
-  rule: string;
-  key: string;
-  count: number;
-  error: number;
-}
+type Slot = { -readonly [Field in keyof Counter]: Counter[Field] };
 
 /** Longer keys are cut. Core's own keys have at most 200 characters, and a few more if they are escaped. */
 const longestKey = 256;
@@ -103,13 +98,13 @@ export function mergeSummaries(summaries: readonly Summary[], counters: number):
   let total = 0;
   /** What a key may have had in all full sketches together. */
   let unknown = 0;
-  const merged = new Map<string, Slot & { blocked?: KeyBlock }>();
+  const merged = new Map<string, Slot>();
   for (const { counters: most, total: part, keys } of summaries) {
     total += part;
     const least = keys.length < most ? 0 : (keys[keys.length - 1]?.count ?? 0);
     unknown += least;
     for (const { rule, key, count, error, blocked } of keys) {
-      const sum = getOrMake(merged, ruleKey(rule, key), (): Slot & { blocked?: KeyBlock } => ({ rule, key, count: 0, error: 0 }));
+      const sum = getOrMake(merged, ruleKey(rule, key), (): Slot => ({ rule, key, count: 0, error: 0 }));
       sum.count += count - least;
       sum.error += error - least;
       if (blocked !== undefined && !(sum.blocked && sum.blocked.untilMs > blocked.untilMs)) sum.blocked = blocked;

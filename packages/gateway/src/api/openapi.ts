@@ -72,8 +72,7 @@ export function openApi(needsToken: boolean): object {
   const json = (schema: z.ZodType): object => ({ "application/json": { schema: reference(schema) } });
   const failures = Object.fromEntries(Object.keys(errors).map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]));
   const paths = Object.fromEntries(
-    operations.map((operation) => {
-      const { id, summary, description, body, answer, mayBeLimited } = operation;
+    operations.map(({ id, summary, description, body, answer, mayBeLimited }) => {
       const responses = {
         ...(answer === undefined ? { "204": { description: "Done." } } : { "200": { description: "The result.", content: json(answer) } }),
         ...(mayBeLimited === true &&

@@ -19,7 +19,6 @@ const examples = {
   several: '{ "checks": [{ "rule": "api", "key": "user:42" }, { "rule": "emails", "key": "acme", "cost": 3 }] }',
   request: '{ "request": { "method": "GET", "path": "/", "ip": "203.0.113.9" } }',
   receipt: '{ "receipt": "fb1...", "cost": 7 }',
-  target: '{ "rule": "api", "key": "user:42" }',
   block: '{ "rule": "api", "key": "user:42", "for": "1h" }',
 } as const;
 
@@ -83,7 +82,7 @@ export class Operations {
   }
 
   async status(body: unknown): Promise<Result> {
-    const { rule, key } = checked(schemas.targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.single);
     const limiter = this.#limiter(rule);
     const { atMs, decision, states, block = null, ban = null } = await limiter.keyState(key);
     const value: schemas.StatusAnswer = {
@@ -99,7 +98,7 @@ export class Operations {
   }
 
   reset(body: unknown): Promise<Result> {
-    const { rule, key } = checked(schemas.targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.single);
     return this.#act({ rule }, "reset", (limiter) => limiter.reset(key, { by }));
   }
 
@@ -109,7 +108,7 @@ export class Operations {
   }
 
   unblock(body: unknown): Promise<Result> {
-    const { rule, key } = checked(schemas.targetBody, body, examples.target);
+    const { rule, key } = checked(schemas.targetBody, body, examples.single);
     return this.#act({ rule }, "unblocked", (limiter) => limiter.unblock(key, { by }));
   }
 

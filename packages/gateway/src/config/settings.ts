@@ -72,10 +72,11 @@ function setting(type: ValueType<unknown>, example: string, description: string,
 
 type More = Pick<Setting<unknown>, "flag" | "secret">;
 
+/** @param only the command that has these settings. Undefined: both. */
 function group<Values>(
   title: string,
+  only: Command | undefined,
   rows: { readonly [Name in keyof Values]: Row<Values[Name]> },
-  only?: Command,
 ): { readonly [Name in keyof Values]: Setting<Values[Name]> } {
   const all = Object.entries(rows as Readonly<Record<string, Row<unknown>>>);
   return Object.fromEntries(all.map(([name, row]) => [name, { ...row, group: title, only }])) as never;
@@ -83,7 +84,7 @@ function group<Values>(
 
 /** The settings, in the order in which help and docs show them. */
 export const table = {
-  ...group("Rules", {
+  ...group("Rules", undefined, {
     rules: setting(file(), "limits.yaml", "the rules file (YAML or JSON); changes apply at once"),
     rulesKey: setting(
       text("the name of a Redis key", "key"),
@@ -110,7 +111,7 @@ export const table = {
       (command) => (command === "serve" ? "count" : "reject"),
     ),
   }),
-  ...group("Store", {
+  ...group("Store", undefined, {
     redis: setting(redisUrl(), "redis://127.0.0.1:6379", "count in this Redis, shared by several processes; default: in memory"),
     redisPasswordFile: setting(file(), "/run/secrets/redis", "a file with the password of Redis"),
     cluster: setting(flag(), "true", "Redis is a Cluster", false),
@@ -140,7 +141,7 @@ export const table = {
       { secret: true },
     ),
   }),
-  ...group("Requests", {
+  ...group("Requests", undefined, {
     listen: setting(address(), "127.0.0.1:8080", "where requests arrive: host:port or unix:/path", (command) =>
       command === "serve" ? "127.0.0.1:8081" : "127.0.0.1:8080",
     ),
@@ -157,7 +158,7 @@ export const table = {
       "x-forwarded-for",
     ),
   }),
-  ...group("Answers", {
+  ...group("Answers", undefined, {
     headers: setting(
       headerFormats(),
       "standard,legacy",
@@ -172,118 +173,106 @@ export const table = {
     ),
     closeMs: setting(milliseconds(0), "30000", "after that, how long requests in flight may take to end, in milliseconds", 10_000),
   }),
-  ...group(
-    "Decision server",
-    {
-      presets: setting(
-        choices(...presetNames),
-        "nginx,caddy",
-        "the gateways that may ask, each at /ask/<gateway>; an empty list: none; default: all",
-      ),
-      apiListen: setting(
-        address(),
-        "unix:/run/floodgate/api.sock",
-        "where the JSON API listens: host:port or unix:/path; default: nowhere",
-      ),
-      apiSocketMode: setting(
-        text("the permissions of a file in octal", "mode", /^0?[0-7]{3}$/),
-        "660",
-        "the permissions of the JSON API's Unix socket",
-        "600",
-      ),
-      apiTokenFile: setting(
-        file(),
-        "/run/secrets/floodgate-api",
-        "a file with the bearer tokens of the JSON API, one a line; a change applies at once",
-      ),
-      rls: setting(address(), "127.0.0.1:8082", "where Envoy's rate limit service (gRPC) listens; default: nowhere"),
-      rlsCertFile: setting(
-        file(),
-        "/etc/floodgate/tls.crt",
-        "a file with the TLS certificate of Envoy's rate limit service, and those that lead to its root; default: no TLS",
-      ),
-      rlsKeyFile: setting(file(), "/etc/floodgate/tls.key", "a file with the private key of that certificate"),
-      rlsClientCaFile: setting(
-        file(),
-        "/etc/floodgate/clients.crt",
-        "a file with the certificates that clients of Envoy's rate limit service must be signed by; such clients are trusted peers",
-      ),
-    },
-    "serve",
-  ),
-  ...group(
-    "Proxy",
-    {
-      upstream: setting(upstreamUrl(), "http://127.0.0.1:3000", "the server that requests are passed to"),
-      upstreamCaFile: setting(
-        file(),
-        "/etc/ssl/upstream.pem",
-        "a file with the certificates (PEM) that an https upstream's certificate must come from",
-      ),
-      upstreamInsecure: setting(flag(), "true", "do not check the certificate of an https upstream", false),
-      preserveHost: setting(flag(), "false", "pass the client's Host header on, in place of the upstream's own", true),
-      upstreamConnectTimeoutMs: setting(milliseconds(), "5000", "how long a connection to the upstream may take, in milliseconds", 5000),
-      upstreamTimeoutMs: setting(
-        milliseconds(),
-        "30000",
-        "how long the upstream may take to send or take something, in milliseconds",
-        60_000,
-      ),
-      upstreamMaxConnections: setting(
-        whole("a number of connections", "connections", 1),
-        "256",
-        "the most connections to the upstream, further requests wait; default: no limit",
-      ),
-      clientTimeoutMs: setting(
-        milliseconds(),
-        "30000",
-        "how long a client may take to send its headers, or to send or take something, in milliseconds",
-        60_000,
-      ),
-      keepAliveTimeoutMs: setting(
-        milliseconds(),
-        "75000",
-        "how long a client's connection without a request stays open, in milliseconds",
-        75_000,
-      ),
-      tunnelTimeoutMs: setting(milliseconds(), "600000", "how long a WebSocket without data stays open, in milliseconds", 3_600_000),
-      maxHeaderBytes: setting(
-        whole("a number of bytes", "bytes", 1024, 2 ** 20),
-        "16384",
-        "the maximum size of a request's headers, in bytes",
-        16_384,
-      ),
-      maxBodyBytes: setting(
-        whole("a number of bytes", "bytes", 0),
-        "10000000",
-        "the maximum size of a request's body, in bytes (else 413); default: no limit",
-      ),
-      maxHeld: setting(
-        whole("a number of requests", "requests", 0),
-        "1000",
-        "how many requests of leaky buckets may wait for their turn at the same time (else 503)",
-        10_000,
-      ),
-      refundStatus: setting(
-        text("a list of statuses such as 404 or 5xx", "statuses", statusList),
-        "5xx,404",
-        "the statuses of responses whose requests are refunded",
-      ),
-      methodOverride: setting(
-        flag(),
-        "true",
-        "pass X-HTTP-Method-Override on, which lets a client avoid a rule by its method if the upstream obeys it",
-        false,
-      ),
-      via: setting(
-        text("a word", "name", /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/),
-        "floodgate",
-        "the name of this gateway in the Via header; default: no Via header",
-      ),
-    },
-    "gateway",
-  ),
-  ...group("Admin and logs", {
+  ...group("Decision server", "serve", {
+    presets: setting(
+      choices(...presetNames),
+      "nginx,caddy",
+      "the gateways that may ask, each at /ask/<gateway>; an empty list: none; default: all",
+    ),
+    apiListen: setting(address(), "unix:/run/floodgate/api.sock", "where the JSON API listens: host:port or unix:/path; default: nowhere"),
+    apiSocketMode: setting(
+      text("the permissions of a file in octal", "mode", /^0?[0-7]{3}$/),
+      "660",
+      "the permissions of the JSON API's Unix socket",
+      "600",
+    ),
+    apiTokenFile: setting(
+      file(),
+      "/run/secrets/floodgate-api",
+      "a file with the bearer tokens of the JSON API, one a line; a change applies at once",
+    ),
+    rls: setting(address(), "127.0.0.1:8082", "where Envoy's rate limit service (gRPC) listens; default: nowhere"),
+    rlsCertFile: setting(
+      file(),
+      "/etc/floodgate/tls.crt",
+      "a file with the TLS certificate of Envoy's rate limit service, and those that lead to its root; default: no TLS",
+    ),
+    rlsKeyFile: setting(file(), "/etc/floodgate/tls.key", "a file with the private key of that certificate"),
+    rlsClientCaFile: setting(
+      file(),
+      "/etc/floodgate/clients.crt",
+      "a file with the certificates that clients of Envoy's rate limit service must be signed by; such clients are trusted peers",
+    ),
+  }),
+  ...group("Proxy", "gateway", {
+    upstream: setting(upstreamUrl(), "http://127.0.0.1:3000", "the server that requests are passed to"),
+    upstreamCaFile: setting(
+      file(),
+      "/etc/ssl/upstream.pem",
+      "a file with the certificates (PEM) that an https upstream's certificate must come from",
+    ),
+    upstreamInsecure: setting(flag(), "true", "do not check the certificate of an https upstream", false),
+    preserveHost: setting(flag(), "false", "pass the client's Host header on, in place of the upstream's own", true),
+    upstreamConnectTimeoutMs: setting(milliseconds(), "5000", "how long a connection to the upstream may take, in milliseconds", 5000),
+    upstreamTimeoutMs: setting(
+      milliseconds(),
+      "30000",
+      "how long the upstream may take to send or take something, in milliseconds",
+      60_000,
+    ),
+    upstreamMaxConnections: setting(
+      whole("a number of connections", "connections", 1),
+      "256",
+      "the most connections to the upstream, further requests wait; default: no limit",
+    ),
+    clientTimeoutMs: setting(
+      milliseconds(),
+      "30000",
+      "how long a client may take to send its headers, or to send or take something, in milliseconds",
+      60_000,
+    ),
+    keepAliveTimeoutMs: setting(
+      milliseconds(),
+      "75000",
+      "how long a client's connection without a request stays open, in milliseconds",
+      75_000,
+    ),
+    tunnelTimeoutMs: setting(milliseconds(), "600000", "how long a WebSocket without data stays open, in milliseconds", 3_600_000),
+    maxHeaderBytes: setting(
+      whole("a number of bytes", "bytes", 1024, 2 ** 20),
+      "16384",
+      "the maximum size of a request's headers, in bytes",
+      16_384,
+    ),
+    maxBodyBytes: setting(
+      whole("a number of bytes", "bytes", 0),
+      "10000000",
+      "the maximum size of a request's body, in bytes (else 413); default: no limit",
+    ),
+    maxHeld: setting(
+      whole("a number of requests", "requests", 0),
+      "1000",
+      "how many requests of leaky buckets may wait for their turn at the same time (else 503)",
+      10_000,
+    ),
+    refundStatus: setting(
+      text("a list of statuses such as 404 or 5xx", "statuses", statusList),
+      "5xx,404",
+      "the statuses of responses whose requests are refunded",
+    ),
+    methodOverride: setting(
+      flag(),
+      "true",
+      "pass X-HTTP-Method-Override on, which lets a client avoid a rule by its method if the upstream obeys it",
+      false,
+    ),
+    via: setting(
+      text("a word", "name", /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/),
+      "floodgate",
+      "the name of this gateway in the Via header; default: no Via header",
+    ),
+  }),
+  ...group("Admin and logs", undefined, {
     admin: setting(
       orFalse(address()),
       "127.0.0.1:9090",

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { reasonOf } from "@floodgate/core/adapter";
 import * as grpc from "@grpc/grpc-js";
-import { isUnix, parseAddress } from "../config/address.js";
+import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog } from "../log/sampled-log.js";
 import { type RunningServer, removeStale, unlistenable } from "../service/listen.js";
@@ -90,7 +90,7 @@ function isLate(call: grpc.ServerUnaryCall<RequestMessage, object>): boolean {
 
 /** Listens. Returns the address with the real port. */
 async function bind(server: grpc.Server, address: string, credentials: grpc.ServerCredentials): Promise<string> {
-  const parsed = parseAddress(address) as NonNullable<ReturnType<typeof parseAddress>>;
+  const parsed = parseAddress(address) as ListenAddress;
   if ("path" in parsed) await removeStale(parsed.path, address, "rls");
   const host = "path" in parsed ? undefined : parsed.host.includes(":") ? `[${parsed.host}]` : parsed.host;
   const target = "path" in parsed ? address : `${host}:${parsed.port}`;

@@ -31,8 +31,8 @@ export async function listen(
   closeMs: number,
   socketMode?: number,
 ): Promise<RunningServer> {
-  const parsed = parseAddress(address);
-  if (parsed === undefined) throw unlistenable(address, name, "it is no host:port and no unix:/path");
+  // The settings were checked.
+  const parsed = parseAddress(address) as ListenAddress;
   if ("path" in parsed) await removeStale(parsed.path, address, name);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
