@@ -119,13 +119,9 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   const limited = plans.filter(({ decision }) => !decision.allowed).length;
   const [own] = plans;
   const count = own && { used: own.used, limit: own.decision.limit };
-  if (rule.shadow) return { ...common, state: blocked !== undefined || limited > 0 ? "would be limited" : "open", count, retryAfterMs: 0 };
-  return {
-    ...common,
-    state: blocked !== undefined ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans",
-    count,
-    retryAfterMs: Math.max(blocked?.leftMs ?? 0, ...waits),
-  };
+  const found = blocked !== undefined ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans";
+  if (rule.shadow) return { ...common, state: found === "open" ? found : "would be limited", count, retryAfterMs: 0 };
+  return { ...common, state: found, count, retryAfterMs: Math.max(blocked?.leftMs ?? 0, ...waits) };
 }
 
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {

@@ -29,19 +29,17 @@ export async function startAdmin(service: Service): Promise<RunningServer | unde
   const closeAll = (): void => {
     for (const close of whenClosed) close();
   };
-  try {
-    // Probes of HTTP/1.0 name no host, those of HAProxy and F5 for example.
-    const listener = getRequestListener(app.fetch, { hostname: "localhost" });
-    const server = await listen(createServer(listener), "admin", address, closeMs);
-    const close = (): Promise<void> => {
-      closeAll();
-      return server.close();
-    };
-    return { ...server, close };
-  } catch (error) {
+  // Probes of HTTP/1.0 name no host, those of HAProxy and F5 for example.
+  const listener = getRequestListener(app.fetch, { hostname: "localhost" });
+  const server = await listen(createServer(listener), "admin", address, closeMs).catch((error) => {
     closeAll();
     throw error;
-  }
+  });
+  const close = (): Promise<void> => {
+    closeAll();
+    return server.close();
+  };
+  return { ...server, close };
 }
 
 /** The metrics of Floodgate and of the process. Returns a function that stops measuring. */

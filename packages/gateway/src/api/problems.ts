@@ -11,9 +11,8 @@ export interface Mistake {
 /** An answer of the API that is no result (RFC 9457). */
 export class Problem extends Error {
   readonly status: number;
-  readonly title: string;
   readonly code: string;
-  readonly mistakes: readonly Mistake[] | undefined;
+  readonly body: object;
   readonly headers: Readonly<Record<string, string>>;
 
   /** @param detail what is wrong, what was given and what to write. */
@@ -24,18 +23,13 @@ export class Problem extends Error {
     { mistakes, headers = {} }: { readonly mistakes?: readonly Mistake[]; readonly headers?: Readonly<Record<string, string>> } = {},
   ) {
     super(detail);
-    this.status = status;
     // Node has the older name.
-    this.title = status === 413 ? "Content Too Large" : (STATUS_CODES[status] ?? "Error");
-    this.code = code;
-    this.mistakes = mistakes;
-    this.headers = headers;
-  }
-
-  get body(): object {
-    const { status, title, message: detail, code, mistakes } = this;
+    const title = status === 413 ? "Content Too Large" : (STATUS_CODES[status] ?? "Error");
     const type = status === 503 ? "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" : "about:blank";
-    return { type, title, status, detail, code, ...(mistakes !== undefined && { errors: mistakes }) };
+    this.status = status;
+    this.code = code;
+    this.body = { type, title, status, detail, code, ...(mistakes !== undefined && { errors: mistakes }) };
+    this.headers = headers;
   }
 }
 

@@ -5,7 +5,7 @@ import { isPromise, type Outcome, reasonOf } from "@floodgate/core/adapter";
 import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
-import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
+import { sampledLog, type WriteSampled } from "../log/log.js";
 import { headerOfSource, headersOfSources } from "../service/keys.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";

@@ -5,7 +5,7 @@ import { reasonOf } from "@floodgate/core/adapter";
 import * as grpc from "@grpc/grpc-js";
 import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
-import { sampledLog } from "../log/sampled-log.js";
+import { sampledLog } from "../log/log.js";
 import { type RunningServer, removeStale, unlistenable } from "../service/listen.js";
 import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";

@@ -5,7 +5,7 @@ import { maskKey } from "@floodgate/core/rules";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { inOwnWords } from "../service/limit.js";
-import { sampledLog, type WriteSampled } from "./sampled-log.js";
+import { sampledLog, type WriteSampled } from "./log.js";
 
 /** Logs the events of a limit. A flood of limited requests makes few lines. */
 export class EventLog {

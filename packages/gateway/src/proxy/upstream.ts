@@ -5,7 +5,7 @@ import { isIP, type Socket } from "node:net";
 import type { ProxyServer, ProxyServerOptions } from "httpxy";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
-import { sampledLog, type WriteSampled } from "../log/sampled-log.js";
+import { sampledLog, type WriteSampled } from "../log/log.js";
 import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
 import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";

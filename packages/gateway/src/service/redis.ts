@@ -10,14 +10,14 @@ import type { Settings } from "../config/settings.js";
 export function connectRedis(settings: Settings, password: string | undefined, log: Logger): Redis | Cluster | undefined {
   if (settings.redis === undefined) return undefined;
   const address = parseRedisUrl(settings.redis) as RedisAddress;
-  const { host, port, username, db, tls } = address;
+  const { host, port, db, tls } = address;
   const options = {
     maxRetriesPerRequest: 0,
     // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
     reconnectOnError: ({ message }) => message.includes("READONLY"),
     connectTimeout: 5000,
-    ...(username !== "" && { username }),
-    ...((password ?? address.password) !== "" && { password: password ?? address.password }),
+    username: address.username,
+    password: password ?? address.password,
     ...(tls && { tls: settings.cluster ? {} : { servername: isIP(host) === 0 ? host : "" } }),
   } satisfies RedisOptions;
   // A decision that waits in a queue would end after its deadline.
