@@ -44,22 +44,23 @@ async function scan(redis: Redis | Cluster, prefix: string, most: number, { name
   const keys: StoredKey[] = [];
   // SCAN may return a key twice. Held units and the state beside them are one.
   const seen = new Set<string>();
-  for (const node of mastersOf(redis)) {
-    for await (const found of node.scanStream({ match, count: 1000 })) {
-      for (const redisKey of found as string[]) {
-        const state = redisKey.replace(/:holds$/, "");
-        const stored = seen.has(state) ? undefined : parseStoredKey(prefix, redisKey);
-        if (stored === undefined || isWanted?.(stored.key) === false) continue;
-        if (keys.length === most) return { keys, more: true };
-        seen.add(state);
-        keys.push(stored);
-      }
-    }
+  for await (const redisKey of keysLike(redis, match)) {
+    const state = redisKey.replace(/:holds$/, "");
+    const stored = seen.has(state) ? undefined : parseStoredKey(prefix, redisKey);
+    if (stored === undefined || isWanted?.(stored.key) === false) continue;
+    if (keys.length === most) return { keys, more: true };
+    seen.add(state);
+    keys.push(stored);
   }
   return { keys, more: false };
 }
 
-const mastersOf = (redis: Redis | Cluster): Redis[] => (redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis]);
+/** The names of the keys that match a pattern, on all nodes of a Cluster. */
+async function* keysLike(redis: Redis | Cluster, match: string): AsyncGenerator<string> {
+  for (const node of redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis]) {
+    for await (const found of node.scanStream({ match, count: 1000 })) yield* found as string[];
+  }
+}
 
 /** What processes have leased of a key. */
 export interface Leased {
@@ -74,11 +75,7 @@ export async function leasedOf(redis: Redis | Cluster, redisKey: string): Promis
     const processes = await redis.zcard(`${redisKey}:leases`);
     if (processes === 0) return undefined;
     const records = new Set<string>();
-    for (const node of mastersOf(redis)) {
-      for await (const found of node.scanStream({ match: `${literal(redisKey)}:lease-*`, count: 1000 })) {
-        for (const record of found as string[]) records.add(record);
-      }
-    }
+    for await (const record of keysLike(redis, `${literal(redisKey)}:lease-*`)) records.add(record);
     const texts = await Promise.all([...records].map((record) => redis.get(record)));
     // A record without units is that of a lease which ended before it began.
     return { units: texts.reduce((sum, text) => sum + (Number.parseInt(text ?? "", 10) || 0), 0), processes };

@@ -148,7 +148,7 @@ describe("init", () => {
   it.each([
     [["init", path("a.yaml")], "this is not a terminal. Write --yes, or --preset per-ip,login."],
     [["init", path("a.yaml"), "--preset", "per-ipp"], 'There is no preset "per-ipp". The presets are per-ip, login'],
-    [["init", path("a.yaml"), "--framework", "rails", "--yes"], 'There is no framework "rails" here. The frameworks are express, koa'],
+    [["init", path("a.yaml"), "--framework", "rails", "--yes"], "argument 'rails' is invalid. Allowed choices are express, koa"],
     [["init", path("a.yaml"), "--framework", "calls", "--preset", "login"], "With --framework calls write --preset per-user,everyone."],
     [["init", "-", "--yes"], "init writes a file. Name it: floodgate init limits.yaml."],
     [["init", "a\nb.yaml", "--yes"], "the file's name has control characters."],

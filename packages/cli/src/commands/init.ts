@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type Duration, slidingWindowCounter } from "@floodgate/core";
 import { parseRules } from "@floodgate/rules";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { writeText } from "../load-rules.js";
@@ -14,7 +14,7 @@ import { type ChosenRule, type Framework, frameworks, type Preset, presets, pres
 
 interface InitOptions {
   readonly preset?: readonly Preset[];
-  readonly framework?: Framework;
+  readonly framework?: string;
   readonly shadow?: true;
   readonly yes?: true;
   readonly force?: true;
@@ -34,7 +34,7 @@ export function addInit(program: Command, io: Io): void {
     .description("Ask what to limit, and write a rules file to begin with.")
     .argument("[file]", "the file to write", "limits.yaml")
     .option("--preset <names>", `do not ask, and write these rules: ${presets.map(({ name }) => name).join(", ")}`, presetNames)
-    .option("--framework <name>", `what the app is built with: ${frameworks.map(({ name }) => name).join(", ")}`, frameworkNamed)
+    .addOption(new Option("--framework <name>", "what the app is built with").choices(frameworks.map(({ name }) => name)))
     .option("--yes", `do not ask, and write the rule ${(presets[0] as Preset).name}`)
     .option("--shadow", "with --preset or --yes: all rules only count and report, and reject nothing")
     .option("--force", "overwrite the file")
@@ -53,7 +53,7 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (options.force !== true && existsSync(file)) {
     throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
   }
-  const { framework } = options;
+  const framework = frameworks.find(({ name }) => name === options.framework);
   const offered = presetsFor(framework);
   const chosen = options.preset ?? (options.yes === true ? offered.slice(0, 1) : undefined);
   const unfit = chosen?.find((preset) => !offered.includes(preset));
@@ -144,14 +144,6 @@ function problemOf(text: string): string | undefined {
   } catch {
     return "No limit can be that. Write a duration above zero, such as 100/1m";
   }
-}
-
-function frameworkNamed(given: string): Framework {
-  const framework = frameworks.find(({ name }) => name === given);
-  if (framework !== undefined) return framework;
-  throw new InvalidArgumentError(
-    `There is no framework ${JSON.stringify(given)} here. The frameworks are ${frameworks.map(({ name }) => name).join(", ")}.`,
-  );
 }
 
 function presetNames(list: string): readonly Preset[] {

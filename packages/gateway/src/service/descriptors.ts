@@ -40,11 +40,7 @@ export async function decideDescriptors(
   requests: readonly GatewayRequest[],
 ): Promise<DescriptorsOutcome> {
   const { version } = limit;
-  try {
-    return await decide(limit, version, requests);
-  } catch (error) {
-    return undecided(limit.fault(error, version), requests.length);
-  }
+  return decide(limit, version, requests).catch((error) => undecided(limit.fault(error, version), requests.length));
 }
 
 async function decide(

@@ -59,23 +59,19 @@ export class ServiceRules {
       throw error;
     }
     this.live = live;
+    this.missing = undefined;
   }
 
   async #readAgain(tell: (reason: string | undefined) => void): Promise<void> {
     const { signal } = this.#closing;
-    while (!signal.aborted) {
+    while (this.missing !== undefined) {
       await setTimeout(againMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
-      try {
-        await this.#read();
-        this.missing = undefined;
-        tell(undefined);
-        return;
-      } catch (error) {
-        const { why } = reasonOf(error);
-        if (why !== this.missing) tell(why);
-        this.missing = why;
-      }
+      const before = this.missing;
+      await this.#read().catch((error) => {
+        this.missing = reasonOf(error).why;
+      });
+      if (this.missing !== before) tell(this.missing);
     }
   }
 }
