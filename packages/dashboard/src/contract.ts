@@ -86,7 +86,7 @@ export interface Scope {
   /** `process`: the figures are of this process alone. `all`: they are the sum of all processes that share the Redis. */
   readonly kind: "process" | "all";
   /** Why the figures are of this process alone although a `redis` was given: "Redis does not answer (…)". Undefined if all is well. */
-  readonly trouble?: string;
+  readonly trouble?: string | undefined;
   readonly sinceMs: number;
 }
 
@@ -99,17 +99,17 @@ export interface RuleInfo {
   /** In words: "100 per 1m, sliding-window-counter". "set by a function of the request" if one makes it. "" if it is gone. */
   readonly policy: string;
   /** In words: "POST /posts", "all requests", "a function". Undefined for limiters. */
-  readonly match?: string;
+  readonly match?: string | undefined;
   /** In words: "ip", "user", "a function". Undefined for limiters. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Plans in words. Empty if the rule has none. */
   readonly plans: readonly { readonly name: string; readonly policy: string }[];
   /** The ban in words. Undefined if the rule has none. */
-  readonly ban?: string;
+  readonly ban?: string | undefined;
   /** The `id` of its live source, as in `Overview.sources`. Undefined for rules in code. */
-  readonly source?: string;
+  readonly source?: string | undefined;
   /** The version of the source that is in force. Undefined for rules in code. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 export interface RuleTotals {
@@ -180,7 +180,7 @@ export interface TopKey {
   readonly count: number;
   readonly error: number;
   /** The block or ban of the key, as its last rejection showed it, unless that is over. */
-  readonly blocked?: { readonly kind: "block" | "ban"; readonly untilMs: number };
+  readonly blocked?: { readonly kind: "block" | "ban"; readonly untilMs: number } | undefined;
 }
 
 export interface StoreInfo {
@@ -190,11 +190,11 @@ export interface StoreInfo {
   readonly kind: string;
   readonly rules: readonly string[];
   /** Undefined if the store has no breaker (memory). */
-  readonly breaker?: "closed" | "open" | "half-open";
+  readonly breaker?: "closed" | "open" | "half-open" | undefined;
   /** Keys held now. Undefined if the store does not know. */
-  readonly size?: number;
+  readonly size?: number | undefined;
   /** Decision time over the last minute. Undefined if nothing was decided in it, or if the store is in this process. */
-  readonly latency?: Latency;
+  readonly latency?: Latency | undefined;
   /** Failures since `scope.sinceMs`, by error code; `"other"` if it has none. */
   readonly errors: readonly { readonly code: string; readonly count: number }[];
   /** Keys that had to go although they had not expired, since `scope.sinceMs`. */
@@ -216,9 +216,9 @@ export interface SourceInfo {
   /** "limits.yaml". "rules" if the source does not say. */
   readonly name: string;
   /** The version in force. Undefined if the source does not say. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** The last version that was refused, unless a later one is in force. */
-  readonly refused?: { readonly atMs: number; readonly reason: string };
+  readonly refused?: { readonly atMs: number; readonly reason: string } | undefined;
 }
 
 export interface InstanceInfo {
@@ -301,9 +301,9 @@ export interface KeyRuleState {
   /** Rejections of the key in about the last hour, as `Top.byRejections` counts them. The true count is in [count - error, count]. */
   readonly rejections?: { readonly count: number; readonly error: number; readonly sinceMs: number };
   /** The plan that the key has for a time. */
-  readonly grant?: { readonly plan: string; readonly untilMs: number };
+  readonly grant?: { readonly plan: string; readonly untilMs: number } | undefined;
   /** The plans that may be granted. Undefined if the rules cannot be written from here. */
-  readonly mayGrant?: readonly string[];
+  readonly mayGrant?: readonly string[] | undefined;
   /** What a request of cost 1 would get now; under the granted plan, if there is one. */
   readonly decision?: Pick<Decision, "allowed" | "limit" | "remaining" | "delayMs"> & {
     /** Null: never. */
@@ -312,14 +312,14 @@ export interface KeyRuleState {
   };
   /** The states of the rule's policy, and of each plan. Plans with the same times share one state. */
   readonly states?: readonly PolicyState[];
-  readonly block?: { readonly untilMs: number };
+  readonly block?: { readonly untilMs: number } | undefined;
   /** Banned after repeated rejections until then. */
-  readonly ban?: { readonly untilMs: number };
+  readonly ban?: { readonly untilMs: number } | undefined;
 }
 
 export interface PolicyState {
   /** The plan whose policy this is. Undefined for the rule's own. */
-  readonly plan?: string;
+  readonly plan?: string | undefined;
   /** In words, as `RuleInfo.policy`. */
   readonly policy: string;
   readonly state: StateView;

@@ -86,16 +86,8 @@ export class InUse {
       const rules = [...(rulesOf.get(scope) ?? [])];
       const kind = kindOf(store);
       const base = store.dataId === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.dataId}`;
-      return {
-        id: named(base),
-        kind,
-        rules,
-        ...(breaker !== undefined && { breaker }),
-        ...(size !== undefined && { size }),
-        latencies: counts.latencies.histogram(nowMs),
-        errors: counts.errors(),
-        evictions: counts.evictions,
-      };
+      const latencies = counts.latencies.histogram(nowMs);
+      return { id: named(base), kind, rules, breaker, size, latencies, errors: counts.errors(), evictions: counts.evictions };
     });
   }
 
@@ -103,12 +95,7 @@ export class InUse {
     const ids = this.#sourceIds();
     return this.#inventory.sources.slice(0, maxListed).map((source) => {
       const { name = "rules", version, refused } = source;
-      return {
-        id: ids.get(source) as string,
-        name,
-        ...(version !== undefined && { version }),
-        ...(refused !== undefined && { refused: { atMs: refused.atMs, reason: textOf(refused.error) } }),
-      };
+      return { id: ids.get(source) as string, name, version, refused: refused && { atMs: refused.atMs, reason: textOf(refused.error) } };
     });
   }
 
@@ -148,11 +135,12 @@ function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit,
     kind: rule === undefined ? "limiter" : "rule",
     mode: shadow ? "shadow" : "enforce",
     policy: policy === undefined ? "set by a function of the request" : policyText(policy),
-    ...(rule !== undefined && { match: rule.match, key: rule.key }),
+    match: rule?.match,
+    key: rule?.key,
     plans: [...(plans ?? [])].map(([plan, own]) => ({ name: plan, policy: policyText(own) })),
-    ...(rule?.ban !== undefined && { ban: rule.ban }),
-    ...(sourceId !== undefined && { source: sourceId }),
-    ...(source?.version !== undefined && { version: source.version }),
+    ban: rule?.ban,
+    source: sourceId,
+    version: source?.version,
   };
 }
 

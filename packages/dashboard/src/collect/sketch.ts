@@ -8,7 +8,7 @@ export interface Counter {
   readonly count: number;
   readonly error: number;
   /** The block or ban of the key, if it was rejected for one. */
-  readonly blocked?: KeyBlock;
+  readonly blocked?: KeyBlock | undefined;
 }
 
 /** What is left of a sketch when it is sent or merged. */

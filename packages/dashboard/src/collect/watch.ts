@@ -73,11 +73,10 @@ export class Watch {
 
   /** The keys with their blocks and bans. */
   #marked(summary: Summary): Summary {
-    const keys = summary.keys.map((counter) => {
-      const blocked = this.collector.blockOf(counter.rule, counter.key);
-      return blocked === undefined ? counter : { ...counter, blocked };
-    });
-    return { ...summary, keys };
+    return {
+      ...summary,
+      keys: summary.keys.map((counter) => ({ ...counter, blocked: this.collector.blockOf(counter.rule, counter.key) })),
+    };
   }
 
   close(): void {

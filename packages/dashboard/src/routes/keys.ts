@@ -155,8 +155,8 @@ async function stateOf({ limit, key }: Target, reports: readonly Report[]): Prom
     mode: shadow ? ("shadow" as const) : ("enforce" as const),
     shared: limiter.store.dataId !== undefined,
     rejections: rejectionsOf(reports, name, text),
-    ...(grant !== undefined && { grant: { plan: grant.plan, untilMs: grant.untilMs } }),
-    ...(source?.grant !== undefined && plans !== undefined && { mayGrant: [...plans.keys()] }),
+    grant: grant && { plan: grant.plan, untilMs: grant.untilMs },
+    mayGrant: source?.grant && plans && [...plans.keys()],
   };
   try {
     return { ...base, ...shownState(await limiter.keyState(key), grant?.plan) };
@@ -175,9 +175,9 @@ function shownState(
   return {
     atMs,
     decision: { allowed, limit, remaining, retryAfterMs: finite(retryAfterMs), resetAfterMs: finite(resetAfterMs), delayMs },
-    states: states.map(({ plan, policy, state }) => ({ ...(plan !== undefined && { plan }), policy: policyText(policy), state })),
-    ...(block !== undefined && { block: { untilMs: block.untilMs } }),
-    ...(ban !== undefined && { ban: { untilMs: ban.untilMs } }),
+    states: states.map(({ plan, policy, state }) => ({ plan, policy: policyText(policy), state })),
+    block: block && { untilMs: block.untilMs },
+    ban: ban && { untilMs: ban.untilMs },
   };
 }
 

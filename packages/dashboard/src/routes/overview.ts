@@ -1,5 +1,4 @@
 import { getOrMake } from "@floodgate/core/adapter";
-import type { BreakerState } from "@floodgate/core/store";
 import { latencyOf, mergeHistograms } from "../collect/latencies.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { addCounts } from "../collect/rule-counts.js";
@@ -88,8 +87,8 @@ function mergedKeys(reports: readonly Report[], list: KeyList): KeyReport {
 function topOf(reports: readonly Report[], list: KeyList, labels: KeyLabels, nowMs: number): TopList {
   const { sinceMs, summary } = mergedKeys(reports, list);
   const keys = summary.keys.slice(0, maxTop).map(({ rule, key, count, error, blocked }) => {
-    const shown = { rule, key: labels.shown(key), id: labels.idOf(key), count, error };
-    return blocked !== undefined && blocked.untilMs > nowMs ? { ...shown, blocked } : shown;
+    const isBlocked = blocked !== undefined && blocked.untilMs > nowMs;
+    return { rule, key: labels.shown(key), id: labels.idOf(key), count, error, blocked: isBlocked ? blocked : undefined };
   });
   return { sinceMs, keys };
 }
@@ -120,7 +119,6 @@ function storesOf(all: readonly StoreReport[]): StoreInfo[] {
   return [...grouped(all, ({ id }) => id)].map(([id, stores]) => {
     const worst = Math.max(...stores.map(({ breaker }) => breakerStates.indexOf(breaker)));
     const sizes = stores.map(({ size }) => size).filter((size) => size !== undefined);
-    const latency = latencyOf(mergeHistograms(stores.map(({ latencies }) => latencies)));
     const errors = grouped(
       stores.flatMap((store) => store.errors),
       ({ code }) => code,
@@ -129,9 +127,9 @@ function storesOf(all: readonly StoreReport[]): StoreInfo[] {
       id,
       kind: (stores[0] as StoreReport).kind,
       rules: [...new Set(stores.flatMap(({ rules }) => rules))],
-      ...(worst > 0 && { breaker: breakerStates[worst] as BreakerState }),
-      ...(sizes.length > 0 && { size: sumOf(sizes, (size) => size) }),
-      ...(latency !== undefined && { latency }),
+      breaker: breakerStates[worst],
+      size: sizes.length > 0 ? sumOf(sizes, (size) => size) : undefined,
+      latency: latencyOf(mergeHistograms(stores.map(({ latencies }) => latencies))),
       errors: [...errors].map(([code, each]) => ({ code, count: sumOf(each, ({ count }) => count) })).sort((a, b) => b.count - a.count),
       evictions: sumOf(stores, ({ evictions }) => evictions),
     };

@@ -107,8 +107,7 @@ export class Share {
 
   scope({ reports, trouble }: Reports): Scope {
     const { sinceMs } = reports[0].instance;
-    if (trouble !== undefined) return { kind: "process", trouble, sinceMs };
-    return { kind: this.#isShared ? "all" : "process", sinceMs };
+    return { kind: this.#isShared && trouble === undefined ? "all" : "process", trouble, sinceMs };
   }
 
   /** Takes this process out of the list at once. Its history stays. */

@@ -85,13 +85,7 @@ export function openApi(needsToken: boolean): object {
           }),
         ...failures,
       };
-      const post = {
-        operationId: id,
-        summary,
-        ...(description !== undefined && { description }),
-        requestBody: { required: true, content: json(body) },
-        responses,
-      };
+      const post = { operationId: id, summary, description, requestBody: { required: true, content: json(body) }, responses };
       return [pathOf({ id }), { post }];
     }),
   );
