@@ -30,6 +30,18 @@ export function countingPlans({ plans, grant }: KeyState): readonly PlanState[] 
   return grant === undefined ? plans : plans.filter(({ plan }) => plan === grant.plan);
 }
 
+/** `limited`: the next request is rejected, under every plan. `some plans`: only under some. A rule in shadow mode rejects nobody. */
+export type Verdict = "blocked" | "limited" | "some plans" | "would be limited" | "open";
+
+export function verdictOf({ shadow }: { readonly shadow: boolean }, state: KeyState): Verdict {
+  const plans = countingPlans(state);
+  const limited = plans.filter(({ decision }) => !decision.allowed).length;
+  if (state.blocked === undefined && limited === 0) return "open";
+  if (shadow) return "would be limited";
+  if (state.blocked !== undefined) return "blocked";
+  return limited === plans.length ? "limited" : "some plans";
+}
+
 /** The count of a key as one plan sees it. */
 export interface PlanState {
   /** Undefined for plans that the rule does not list. */

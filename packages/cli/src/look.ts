@@ -5,7 +5,7 @@ import type { StoredKey } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
-import { countingPlans, type KeyState, readKeyState, undefinedIfForeign } from "./key-state.js";
+import { countingPlans, type KeyState, readKeyState, undefinedIfForeign, type Verdict, verdictOf } from "./key-state.js";
 import { compileRules, findRules, type RulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { limitName, storedKeys } from "./stored-keys.js";
 
@@ -41,11 +41,8 @@ export interface SeenKey {
   readonly name: string;
   readonly inCode: boolean;
   readonly key: string;
-  /**
-   * `limited`: the next request is rejected, under every plan. `some plans`: only under some of the rule's plans. `unknown`: of a limit in
-   * code, whose policy is not known. `would be limited`: of a rule in shadow mode, which rejects nobody.
-   */
-  readonly state: "blocked" | "limited" | "some plans" | "unknown" | "would be limited" | "open";
+  /** `unknown`: of a limit in code, whose policy is not known. */
+  readonly state: Verdict | "unknown";
   /** Of a limit in code: the kind of its counts, if Redis has one. */
   readonly stateKind?: string | undefined;
   /** Under the rule's own policy. Undefined for a limit in code. */
@@ -116,12 +113,10 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   };
   const plans = countingPlans(state);
   const waits = plans.map(({ decision }) => decision.retryAfterMs);
-  const limited = plans.filter(({ decision }) => !decision.allowed).length;
   const [own] = plans;
   const count = own && { used: own.used, limit: own.decision.limit };
-  const found = blocked !== undefined ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans";
-  if (rule.shadow) return { ...common, state: found === "open" ? found : "would be limited", count, retryAfterMs: 0 };
-  return { ...common, state: found, count, retryAfterMs: Math.max(blocked?.leftMs ?? 0, ...waits) };
+  const retryAfterMs = rule.shadow ? 0 : Math.max(blocked?.leftMs ?? 0, ...waits);
+  return { ...common, state: verdictOf(rule, state), count, retryAfterMs };
 }
 
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {

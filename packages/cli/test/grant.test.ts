@@ -57,7 +57,7 @@ describe("floodgate grant and revoke", () => {
       const told = JSON.parse((await run("status", "--rule", "posts", "--key", "42", "--json")).out);
       expect(told).toMatchObject({ grant: { plan: "pro" } });
       expect((await run("status", "--rule", "posts", "--key", "42")).out).toMatch(
-        /^posts, key 42: blocked\n(?:.*\n)* {2}granted: plan pro until /,
+        /^posts, key 42: limited\n(?:.*\n)* {2}granted: plan pro until /,
       );
 
       expect(JSON.parse((await run("revoke", "--rule", "posts", "--key", "42", "--json")).out)).toEqual({

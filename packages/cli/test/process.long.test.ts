@@ -23,7 +23,7 @@ describe("the command's process", () => {
     expect(await floodgateProcess(["push", file], { env })).toMatchObject({ code: 0, out: expect.stringMatching(/version 1\n$/) });
     expect(await floodgateProcess(["pull"], { env })).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 1\n" });
     const target = ["--rule", "posts", "--key", "42"];
-    expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not blocked") });
+    expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not limited") });
     expect(await floodgateProcess(["reset", ...target], { env })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Before: .*After: /s),

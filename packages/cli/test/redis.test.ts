@@ -160,16 +160,16 @@ describe("a blocked key", () => {
 
     const { code, out } = await status("--rule", "posts", "--key", "ann");
     expect(code).toBe(0);
-    expect(out).toMatch(/^posts, key ann: blocked under some plans\n/);
+    expect(out).toMatch(/^posts, key ann: limited under some plans\n/);
     expect(out).toMatch(/\(others\) +1 per 365d, fixed-window +1 of 1 +0 +in \d.*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d /);
     expect(out).toMatch(/pro +5 per 365d, fixed-window +1 of 5 +4 +now +in /);
     const pro = await status("--rule", "posts", "--key", "ann", "--plan", "pro");
-    expect(pro.out).toMatch(/^posts, key ann: not blocked\n/);
+    expect(pro.out).toMatch(/^posts, key ann: not limited\n/);
     expect(pro.out).not.toContain("(others)");
-    expect((await status("--rule", "posts", "--key", "bob")).out).toMatch(/^posts, key bob: not blocked\n/);
+    expect((await status("--rule", "posts", "--key", "bob")).out).toMatch(/^posts, key bob: not limited\n/);
 
     const freed = await reset("--rule", "posts", "--key", "ann");
-    expect(freed.out).toMatch(/^Before: posts, key ann: blocked under some plans\n[\s\S]*\nAfter: posts, key ann: not blocked\n/);
+    expect(freed.out).toMatch(/^Before: posts, key ann: limited under some plans\n[\s\S]*\nAfter: posts, key ann: not limited\n/);
     expect(await post("ann", "192.0.2.3")).toBe(204);
     await close();
   });
@@ -183,7 +183,7 @@ describe("a blocked key", () => {
     const freed = await reset(...ask);
     expect(freed).toMatchObject({ code: 0, err: "" });
     expect(freed.out).toMatch(
-      /^Before: posts, key 43: unknown, because the key held a value that is not a limit's state\n\nAfter: posts, key 43: not blocked\n/,
+      /^Before: posts, key 43: unknown, because the key held a value that is not a limit's state\n\nAfter: posts, key 43: not limited\n/,
     );
     await foreign();
     expect(JSON.parse((await reset(...ask, "--json")).out)).toMatchObject({ before: null, after: { key: "43" } });
@@ -258,10 +258,10 @@ describe("a blocked key", () => {
     const ask = ["--rule", "per-ip", "--key", ip];
     expect(await post("blocked-a", ip)).toBe(204);
     const blocked = await block(...ask, "--for", "2d");
-    expect(blocked.out).toMatch(/^Before: .*: not blocked\n[\s\S]*After: .*: blocked\n[\s\S]*blocked by hand, for (2d|1d 23h)/);
+    expect(blocked.out).toMatch(/^Before: .*: not limited\n[\s\S]*After: .*: blocked\n[\s\S]*blocked by hand, for (2d|1d 23h)/);
     expect(await post("blocked-b", ip)).toBe(429);
     expect((await reset(...ask)).out).toMatch(/After: .*: blocked\n/);
-    expect((await unblock(...ask)).out).toMatch(/After: .*: not blocked\n/);
+    expect((await unblock(...ask)).out).toMatch(/After: .*: not limited\n/);
     await expect.poll(() => post("blocked-c", ip), { timeout: 5000 }).toBe(204);
     const { code, err } = await block(...ask, "--for", "60");
     expect([code, err]).toEqual([64, expect.stringContaining("It must be a duration such as 15m, 1h or 7d, at most 13031248d.")]);
@@ -286,7 +286,7 @@ describe("a blocked key", () => {
     const banned = await status(...ask);
     expect(banned.out).toMatch(/^per-ip, key 2001:db8::\/56: blocked\n/);
     expect(banned.out).toMatch(/ {2}banned after repeated rejections, for (1d|23h 59m \d+s) more, until/);
-    expect((await reset(...ask)).out).toMatch(/After: .*: not blocked\n[\s\S]*not banned: 0 rejections of 2 within 1h for a ban of 1d\n$/);
+    expect((await reset(...ask)).out).toMatch(/After: .*: not limited\n[\s\S]*not banned: 0 rejections of 2 within 1h for a ban of 1d\n$/);
     expect(await post("e", ip)).toBe(204);
     await close();
   });
@@ -306,7 +306,7 @@ describe("a blocked key", () => {
   it("is given by its parts", async () => {
     const { code, out } = await status("--rule", "login", "--key", "::ffff:192.0.2.1", "--key", "ann");
     expect(code).toBe(0);
-    expect(out).toMatch(/^login, key \(192\.0\.2\.1,ann\): not blocked\n/);
+    expect(out).toMatch(/^login, key \(192\.0\.2\.1,ann\): not limited\n/);
     expect(out).toContain("mode: shadow");
   });
 

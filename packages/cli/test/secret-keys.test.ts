@@ -132,7 +132,7 @@ it("a key digested with a `keySecret` is not found without it, and the command s
   expect([await get({ "x-api-key": secret }), await get({ "x-api-key": secret })]).toEqual([204, 429]);
   const ask = ["--rule", "partners", "--key", secret];
   const without = await command("status", ...ask);
-  expect(without.out).toMatch(/: not blocked\n/);
+  expect(without.out).toMatch(/: not limited\n/);
   expect(without.err).toBe(
     "floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n",
   );

@@ -116,6 +116,48 @@ describe("top", () => {
     });
   });
 
+  it("says of each key what status says of it", async () => {
+    await traffic();
+    const login = createLimiter({
+      name: "login",
+      policy: slidingWindowCounter({ limit: 5, window: "15m" }),
+      store: redisStore(redis),
+      timeoutMs: 10_000,
+    });
+    await login.consume(["192.0.2.1", "ann"], { cost: 5 });
+    const perIp = createLimiter({
+      name: "per-ip",
+      policy: slidingWindowCounter({ limit: 2, window: "365d" }),
+      store: redisStore(redis),
+      timeoutMs: 10_000,
+    });
+    await perIp.consume("192.0.2.2", { cost: 2 });
+    await perIp.consume("192.0.2.3");
+    await perIp.block("192.0.2.4", "2h");
+    const { keys } = JSON.parse((await command("top", "--once", "--json", "--file", file)).out) as {
+      keys: { name: string; key: string; state: string }[];
+    };
+    const told: string[] = [];
+    for (const { name, key, state } of keys.filter(({ name }) => name !== "in code")) {
+      const { out } = await command(
+        "status",
+        "--rule",
+        name,
+        ...(name === "login" ? ["--ip", "192.0.2.1", "--key", "ann"] : ["--key", key]),
+        "--file",
+        file,
+      );
+      told.push(`${key}: ${state}: ${out.slice(out.indexOf(": ") + 2, out.indexOf("\n"))}`);
+    }
+    expect(told.sort()).toEqual([
+      "(192.0.2.1,ann): would be limited: would be limited",
+      "192.0.2.2: limited: limited",
+      "192.0.2.3: open: not limited",
+      "192.0.2.4: blocked: blocked",
+      "ann: some plans: limited under some plans",
+    ]);
+  });
+
   it("shows a key that a shadow rule would limit as one whose requests pass, and says how many keys are not shown", async () => {
     const login = createLimiter({
       name: "login",
@@ -191,11 +233,11 @@ test("status, reset, block and unblock act on a limit that is defined in code, i
   const withPolicy = [...ask, "--policy", "fixed-window 1/365d"];
   expect((await command("status", ...withPolicy)).out).toMatch(/^in code, key eve: blocked\n.*\n.*1 of 1/);
   expect((await command("unblock", ...withPolicy)).code).toBe(0);
-  expect((await command("reset", ...withPolicy)).out).toMatch(/After: in code, key eve: not blocked\n.*\n.*0 of 1/);
+  expect((await command("reset", ...withPolicy)).out).toMatch(/After: in code, key eve: not limited\n.*\n.*0 of 1/);
   const parts = createLimiter({ name: "pair", policy, store: redisStore(redis), timeoutMs: 10_000 });
   await parts.consume(["192.0.2.1", "ann"]);
   const { out } = await command("status", "--rule", "pair", "--ip", "192.0.2.1", "--key", "ann", "--policy", "fixed-window 1/365d");
-  expect(out).toMatch(/^pair, key \(192\.0\.2\.1,ann\): blocked\n/);
+  expect(out).toMatch(/^pair, key \(192\.0\.2\.1,ann\): limited\n/);
 });
 
 test("rules and top see the keys of all nodes of a Cluster", async () => {

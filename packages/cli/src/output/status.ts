@@ -1,6 +1,6 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
-import { countingPlans, type KeyState, type PlanState } from "../key-state.js";
+import { type KeyState, type Verdict, verdictOf } from "../key-state.js";
 import type { Leased } from "../stored-keys.js";
 import type { Target } from "../target.js";
 import { count, localTime, policyText, table, waitText } from "./format.js";
@@ -20,7 +20,7 @@ export function keyStateText(io: Io, target: Target, state: KeyState): string {
     when(decision.resetAfterMs, atMs),
   ]);
   const shadow = rule.shadow ? "The rule has mode: shadow, so it rejects nothing.\n" : "";
-  return `${title(io, target, verdict(io, countingPlans(state)))}${table(io, headings, rows)}${blockText(io, state)}${grantText(state)}${shadow}`;
+  return `${title(io, target, verdictText(io, verdictOf(rule, state)))}${table(io, headings, rows)}${blockText(io, state)}${grantText(state)}${shadow}`;
 }
 
 function grantText({ grant }: KeyState): string {
@@ -42,10 +42,10 @@ function title(io: Io, { rule, keyText }: Target, verdict: string): string {
   return `${paint(io, "bold", `${rule.name}, key ${sanitize(keyText)}: ${verdict}`)}\n`;
 }
 
-function verdict(io: Io, plans: readonly PlanState[]): string {
-  const blocked = plans.filter(({ decision }) => !decision.allowed).length;
-  if (blocked === 0) return paint(io, "green", "not blocked");
-  return paint(io, "red", blocked === plans.length ? "blocked" : "blocked under some plans");
+function verdictText(io: Io, verdict: Verdict): string {
+  if (verdict === "open") return paint(io, "green", "not limited");
+  if (verdict === "would be limited") return verdict;
+  return paint(io, "red", verdict === "some plans" ? "limited under some plans" : verdict);
 }
 
 /** Says how long the key is banned or blocked; else what counts towards a ban, if the rule has one. */
