@@ -140,7 +140,11 @@ function faultOf(key: string, error: unknown): FloodgateError {
     const message = `${key}: this Redis key holds ${value}, not rules. Use another key, or delete it (DEL ${key}).`;
     return new FloodgateError("FLOODGATE_FOREIGN_VALUE", message, { cause: error });
   }
-  return new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${key}: the rules in Redis cannot be read or written: ${why}.`, {
+  // Redis names no command that its user may not run in a script.
+  const advice = /NOPERM|ACL failure|The user executing the script/.test(why)
+    ? " Allow it: ACL SETUSER <user> ~<key> &<key> +eval +exists +hincrby +hmget +hset +publish +subscribe. See docs/redis.md."
+    : "";
+  return new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${key}: the rules in Redis cannot be read or written: ${why}.${advice}`, {
     cause: error,
   });
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type RedisCluster, type RedisServer, startCluster, startProxy, startRedis, startSentinel } from "@floodgate/test-servers";
 import { type Cluster, Redis } from "ioredis";
 import type { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
@@ -278,6 +279,37 @@ describe("a Redis user without access to channels, which is the default for new 
     await client.rename(other, key);
     await becomes(rules, 4);
     expect(rules.version).toBe("2");
+  });
+});
+
+describe("a Redis user with the commands that docs/redis.md lists", () => {
+  const docs = readFileSync(`${__dirname}/../../../docs/redis.md`, "utf8");
+  const listed = [...new Set((/^- Rules in Redis need.*\n.*/m.exec(docs) as RegExpExecArray)[0].match(/\+(?!scan)[a-z]+/g))];
+  const connecting = ["+client", "+hello", "+info", "+ping", "+select"];
+
+  async function connectWith(commands: readonly string[]): Promise<Redis> {
+    const username = freshKey();
+    await server.command("ACL", "SETUSER", username, "on", ">secret", "~floodgate:*", "&floodgate:*", "-@all", ...connecting, ...commands);
+    const client = new Redis({ port: server.port, username, password: "secret" });
+    open.push({ close: () => client.quit() });
+    return client;
+  }
+
+  it("pushes and follows", async () => {
+    const client = await connectWith(listed);
+    const key = freshKey();
+    await pushRules(client, key, limited(1));
+    const { rules, user } = await follow(client, key, noPolls);
+    await pushRules(client, key, limited(2));
+    await becomes(rules, 2);
+    expect(user.reports).toEqual(["reloaded"]);
+  });
+
+  it.each(listed.filter((command) => !["+publish", "+subscribe"].includes(command)))("is told that it needs %s", async (command) => {
+    const client = await connectWith(listed.filter((other) => other !== command));
+    const failed = pushRules(client, freshKey(), limited(1));
+    const advice = expect.stringMatching(new RegExp(`Allow it: ACL SETUSER <user> .*\\${command}\\b.* See docs/redis\\.md\\.$`));
+    await expect(failed).rejects.toMatchObject({ code: "FLOODGATE_RULES_UNAVAILABLE", message: advice });
   });
 });
 
