@@ -11,7 +11,7 @@ import { type Growing, GrowingStream } from "./tail.js";
 export interface FollowOptions extends SimulateOptions {
   /** Ends it: what has been read so far is the result. Without it, only streams that end do. */
   readonly signal?: AbortSignal | undefined;
-  /** How long nothing comes before the requests that wait to be sorted count, in milliseconds. Default 1000. */
+  /** How long requests wait to be sorted before they count, in milliseconds; at most twice as long. Default 1000. */
   readonly settleMs?: number | undefined;
   /** How often files are looked at, in milliseconds. Default 250. */
   readonly pollMs?: number | undefined;
@@ -21,7 +21,7 @@ export interface FollowOptions extends SimulateOptions {
 
 /**
  * Replays logs that are still being written, as `simulate` does with whole ones: first what they hold, then each line that comes. Time goes
- * on by the times of the lines. Requests are sorted as far as they come together: after `settleMs` without a line, those that wait count.
+ * on by the times of the lines. Requests are sorted as far as they come together: those that have waited for `settleMs` count.
  * @throws FloodgateError if a rule, the format or an option is invalid.
  */
 export async function follow(logs: readonly Growing[], set: RuleSet, options: FollowOptions = {}): Promise<Simulation> {
@@ -34,13 +34,14 @@ export async function follow(logs: readonly Growing[], set: RuleSet, options: Fo
   const decide = (requests: readonly LogRequest[]): void => {
     for (const request of requests) replay.decide(request);
   };
-  const settle = (): void => {
+  const settle = (untilMs?: number): void => {
     for (const reader of readers) decide(reader.decideFormat());
-    decide(buffer.takeAll());
+    decide(buffer.takeAll(untilMs));
   };
   const now = (): Simulation => simulationOf(set, options, replay, meters);
   try {
-    let quietMs = 0;
+    let waitedMs = 0;
+    let newestBefore = Number.NEGATIVE_INFINITY;
     while (signal?.aborted !== true) {
       let isQuiet = true;
       for (const [i, log] of logs.entries()) {
@@ -50,13 +51,17 @@ export async function follow(logs: readonly Growing[], set: RuleSet, options: Fo
         decide((readers[i] as LogReader).read(batch));
       }
       if (isQuiet) {
-        if (quietMs >= settleMs) settle();
+        // The lines of a log that was just read to its end. More may come all the time.
+        if (waitedMs >= settleMs) {
+          settle(newestBefore);
+          newestBefore = buffer.newestMs;
+          waitedMs = 0;
+        }
         if (logs.every((log) => log instanceof GrowingStream && log.isOver)) break;
       }
       onLook?.(now);
-      if (!isQuiet) quietMs = 0;
-      else {
-        quietMs += pollMs;
+      if (isQuiet) {
+        waitedMs += pollMs;
         await sleep(pollMs, undefined, { signal }).catch(() => undefined);
       }
     }

@@ -20,6 +20,7 @@ export class ReorderBuffer {
   readonly #held = new TinyQueue<HeldRequest>([], (a, b) => a.timeMs - b.timeMs || a.number - b.number);
   #count = 0;
   #characters = 0;
+  #newestMs = Number.NEGATIVE_INFINITY;
 
   constructor(size: number, keeps: Kept) {
     this.#size = size;
@@ -34,6 +35,12 @@ export class ReorderBuffer {
   add(request: LogRequest, address: string | undefined, length: number): void {
     this.#held.push(new HeldRequest(request, address, this.#keeps, length, this.#count++));
     this.#characters += length;
+    this.#newestMs = Math.max(this.#newestMs, request.timeMs);
+  }
+
+  /** The latest time of all requests so far. */
+  get newestMs(): number {
+    return this.#newestMs;
   }
 
   /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
@@ -41,9 +48,11 @@ export class ReorderBuffer {
     return this.#held.length > this.#size || (this.#characters > maxCharacters && this.#held.length > 1);
   }
 
-  takeAll(): LogRequest[] {
+  /** @param untilMs leaves the requests after this time. */
+  takeAll(untilMs: number = Number.POSITIVE_INFINITY): LogRequest[] {
     const taken: LogRequest[] = [];
-    for (let next = this.take(); next !== undefined; next = this.take()) taken.push(next);
+    for (let next = this.#held.peek(); next !== undefined && next.timeMs <= untilMs; next = this.#held.peek())
+      taken.push(this.take() as LogRequest);
     return taken;
   }
 

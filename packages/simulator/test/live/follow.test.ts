@@ -1,3 +1,4 @@
+import { appendFileSync } from "node:fs";
 import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -91,6 +92,28 @@ it("several logs are followed, also one that does not exist yet", async () => {
     ],
   );
   expect(figures(live)).toEqual(figures(await simulate([logOf(text(0, 60))], set)));
+});
+
+it("requests count while more keep coming, in the order of their times", async () => {
+  const log = join(folder, "a.log");
+  await writeFile(log, "");
+  const controller = new AbortController();
+  let [looks, written] = [0, 0];
+  const live = await follow([new GrowingFile(log)], set, {
+    signal: controller.signal,
+    pollMs: 5,
+    settleMs: 10,
+    onLook: (simulation) => {
+      expect(looks).toBeLessThan(500);
+      if ((simulation().rules[0]?.requests as number) >= 20) controller.abort();
+      // Each second look finds two lines, in the wrong order.
+      else if (looks++ % 2 === 0) {
+        appendFileSync(log, text(written + 1, written + 2) + text(written, written + 1));
+        written += 2;
+      }
+    },
+  });
+  expect(figures(live)).toEqual(figures(await simulate([logOf(text(0, written))], set)));
 });
 
 it("a stream is followed until it ends", async () => {
