@@ -6,7 +6,8 @@ import { startUpstream } from "./upstream.mjs";
 
 const tenants = new Map([
   ["key-berlin", { id: "berlin", zone: "Europe/Berlin", dollars: 5 }],
-  ["key-kiritimati", { id: "kiritimati", zone: "Pacific/Kiritimati", dollars: 0.002 }],
+  // An estimate of 1000 tokens of output is 0.015 dollars.
+  ["key-kiritimati", { id: "kiritimati", zone: "Pacific/Kiritimati", dollars: 0.0165 }],
 ]);
 const { REDIS_URL, UPSTREAM, PORT = 3000 } = process.env;
 const upstream = UPSTREAM ?? `http://127.0.0.1:${(await startUpstream()).address().port}`;
