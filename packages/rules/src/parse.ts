@@ -1,7 +1,7 @@
 import { type AppNames, checkRules, type PlainRule, type RuleSet, wrongOption } from "@floodgate/core/rules";
 import { schemaErrors } from "./check-schema.js";
 import { lintRules } from "./lint.js";
-import { byPosition, type Path, RulesError, type RulesProblem } from "./rules-error.js";
+import { byPosition, inFileWords, type Path, RulesError, type RulesProblem } from "./rules-error.js";
 import { readYaml } from "./yaml.js";
 
 /** Valid rules, with the positions of their parts. */
@@ -62,7 +62,7 @@ export function checkText(text: string, maxProblems: number, app: AppNames = {})
     const check = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
       for (const { at, message } of find(withoutWrong(wrong, value as RuleSet))) {
         // The position says it already.
-        problems.push(problemAt(at, message.replace(/^rules: /, "")));
+        problems.push(problemAt(at, inFileWords(message.replace(/^rules: /, ""))));
         wrong.add(unitOf(at));
       }
     };

@@ -61,13 +61,25 @@ interface Mistake {
 export function mistakesIn(errors: readonly unknown[]): Mistake[] {
   const mistakes = new Map<string, Mistake>();
   for (const mistake of errors.flatMap(mistakesOf)) {
-    const message = messageOf(mistake);
+    const message = inFileWords(messageOf(mistake));
     const path = mistake instanceof FloodgateError ? mistake.at : [];
     // Each middleware puts its own name before the message.
     const id = JSON.stringify([path, message.replace(/^\w+: /, "")]);
     if (!mistakes.has(id)) mistakes.set(id, { path, message });
   }
   return [...mistakes.values()];
+}
+
+/** What core asks for in code, and what a file can hold of it: no function. */
+const fileWords = [
+  ["a function of the request, a name or a tuple of names", "a name or a list of names"],
+  ["a function or a list of statuses", "a list of statuses"],
+  ["Write refundWhen: (status) => status >= 500, or refundWhen:", "Write refundWhen:"],
+] as const;
+
+/** A message of core about a rule in a file. */
+export function inFileWords(message: string): string {
+  return fileWords.reduce((text, [words, own]) => text.replace(words, own), message);
 }
 
 /** The error that reports mistakes. `positions` has the position of each, in the same order. */

@@ -186,9 +186,26 @@ function keyHeadersOf(settings: Settings): (rules: Rules) => ReadonlySet<string>
 }
 
 function namesIn(key: unknown): string[] {
+  return keyNames(key)
+    .filter((name) => name.startsWith("header:"))
+    .map(headerOfSource);
+}
+
+function keyNames(key: unknown): string[] {
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
-  const names = parts.flatMap((part) => (typeof part === "string" ? [parseKeyName(part).name] : []));
-  return names.filter((name) => name.startsWith("header:")).map(headerOfSource);
+  return parts.flatMap((part) => (typeof part === "string" ? [parseKeyName(part).name] : []));
+}
+
+/**
+ * Refuses rules that count by a route which nobody here knows.
+ * @throws FloodgateError `FLOODGATE_INVALID_RULES` with the path of the rule in `at`.
+ */
+export function checkRoutes({ rules }: RuleSet): void {
+  rules.forEach(({ name, key, match }, i) => {
+    if (match?.path !== undefined || !keyNames(key).includes("route")) return;
+    const message = `The rule ${JSON.stringify(name)} counts by route, but a gateway knows no routes. Write the path of the route: match: { path: /users/:id }.`;
+    throw new FloodgateError("FLOODGATE_INVALID_RULES", message, { at: ["rules", i, "key"] });
+  });
 }
 
 /**
@@ -197,6 +214,7 @@ function namesIn(key: unknown): string[] {
  */
 export function checkAskedRules({ rules }: RuleSet, { presets, apiListen }: Settings): void {
   const areAsked = presets?.length !== 0;
+  if (areAsked) checkRoutes({ rules });
   rules.forEach((rule, i) => {
     const refuse = (at: readonly string[] | undefined, problem: string): void => {
       if (at === undefined) return;

@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
 import { startAdmin } from "../admin/admin.js";
 import { startApi } from "../api/server.js";
-import { checkAskedRules, startAsk } from "../ask/ask.js";
+import { checkAskedRules, checkRoutes, startAsk } from "../ask/ask.js";
 import { isUnix } from "../config/address.js";
 import type { Command, Settings } from "../config/settings.js";
 import { startRls } from "../envoy/server.js";
@@ -35,6 +35,7 @@ export interface RunOptions {
 export async function run(command: Command, settings: Settings, { log: target = process.stdout }: RunOptions = {}): Promise<Running> {
   const service = await Service.start(settings, target, (rules) => {
     if (command === "serve") checkAskedRules(rules, settings);
+    else checkRoutes(rules);
   });
   const started: RunningServer[] = [];
   try {

@@ -1,4 +1,4 @@
-import { FloodgateError, type Limiter, type RuleSource, type Store } from "@floodgate/core";
+import type { Limiter, RuleSource, Store } from "@floodgate/core";
 import {
   checkNamed,
   type NamedCheck,
@@ -28,10 +28,13 @@ const unavailable: Outcome = {
 
 /** What core advises to write in JavaScript, and what to write here. */
 const advice: readonly (readonly [RegExp, string])[] = [
-  [/a function of the request, a name or a tuple of names/g, "a name or a list of names"],
   [/ Define your own names in `keys`: keys: \{ (\w+): .*$/gm, " Define your own names by flags: --key $1=header:x-$1."],
   [/ Define your own names in `keys`.*$/gm, " Define your own names by flags: --key user=header:x-user."],
   [/ Write plan: \(req\) => .*$/gm, " Say where the name of a plan comes from: --plan header:x-plan."],
+  [
+    /(`settle` names .*), which `costs` does not define\. .*$/gm,
+    "$1, but only an app can define such a name. In floodgate gateway, name a header of the upstream's response: settle: header:x-cost.",
+  ],
   [/, which `costs` does not define\. .*$/gm, ", but only an app can define such a name. Write a number. Or let the app ask the JSON API."],
   [/floodgate: `keys` cannot/g, "--key cannot"],
   [/: floodgate: rules\[/g, ": rules["],
@@ -74,12 +77,7 @@ export class PendingLimit {
       check(set);
       return () => undefined;
     };
-    try {
-      this.#limit = new RateLimit("floodgate", { ...this.#options, rules }, [], this.#reader, () => this.#options.store);
-    } catch (error) {
-      if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
-      throw error;
-    }
+    this.#limit = new RateLimit("floodgate", { ...this.#options, rules }, [], this.#reader, () => this.#options.store);
     this.#leave = rules.subscribe({ prepare });
   }
 

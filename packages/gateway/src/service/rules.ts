@@ -4,6 +4,7 @@ import { reasonOf } from "@floodgate/core/adapter";
 import { fileRules, type LiveRules, redisRules } from "@floodgate/rules";
 import type { Cluster, Redis } from "ioredis";
 import type { Settings } from "../config/settings.js";
+import { inOwnWords } from "./limit.js";
 
 /** How long to wait between two tries to read rules that are missing, in milliseconds. */
 const againMs = 1000;
@@ -51,11 +52,13 @@ export class ServiceRules {
 
   async #read(): Promise<void> {
     const { rules, rulesKey } = this.#settings;
-    const live = rules === undefined ? await redisRules(this.#redis as Redis, rulesKey as string) : await fileRules(rules);
+    let live: LiveRules | undefined;
     try {
+      live = rules === undefined ? await redisRules(this.#redis as Redis, rulesKey as string) : await fileRules(rules);
       this.#use(live);
     } catch (error) {
-      await live.close();
+      await live?.close();
+      if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
       throw error;
     }
     this.live = live;
