@@ -41,7 +41,7 @@ export interface SeenKey {
   readonly name: string;
   readonly inCode: boolean;
   readonly key: string;
-  /** `unknown`: of a limit in code, whose policy is not known. */
+  /** `unknown`: of a limit in code, whose policy is not known; or the key holds a foreign value. */
   readonly state: Verdict | "unknown";
   /** Of a limit in code: the kind of its counts, if Redis has one. */
   readonly stateKind?: string | undefined;
@@ -100,7 +100,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: string): Promise<SeenKey> {
   // A foreign value under one key must not hide the others.
   const state = await readKeyState({ rule, store, keyText: key }, undefined).catch(undefinedIfForeign);
-  if (state === undefined) return { name: rule.name, inCode: false, key, state: "open", count: undefined, retryAfterMs: 0 };
+  if (state === undefined) return { name: rule.name, inCode: false, key, state: "unknown", count: undefined, retryAfterMs: 0 };
   const { blocked, ban, grant } = state;
   const common = {
     name: rule.name,

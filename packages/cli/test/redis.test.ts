@@ -180,6 +180,8 @@ describe("a blocked key", () => {
     const ask = ["--rule", "posts", "--key", "43"];
     await foreign();
     expect(await status(...ask)).toMatchObject({ code: 1, err: expect.stringContaining("holds a value of another type") });
+    const { out: why } = await command("why", "--file", file, "--key", "43");
+    expect(why).toMatch(/^43: its next request may be rejected by posts\n[\s\S]* floodgate reset --rule posts --key 43\n/);
     const freed = await reset(...ask);
     expect(freed).toMatchObject({ code: 0, err: "" });
     expect(freed.out).toMatch(
