@@ -1,3 +1,5 @@
+import { checkOptions } from "@floodgate/core/store";
+
 /** A response of `fetch`, supertest, Fastify's `inject`, or another client that names its parts in the same way. */
 export interface TestedResponse {
   readonly status?: number | undefined;
@@ -27,9 +29,10 @@ interface Seen {
  *     expectLimited(response, { by: "login", retryAfter: 61 });
  *
  * @param expected `by`: the name of a limit that rejected. `retryAfter`: the seconds in `Retry-After`.
- * @throws Error that says what was seen.
+ * @throws Error that says what was seen; FloodgateError `FLOODGATE_UNKNOWN_OPTION` if something else is expected.
  */
 export function expectLimited(response: TestedResponse, expected: { readonly by?: string; readonly retryAfter?: number } = {}): void {
+  checkOptions("expectLimited", expected, ["by", "retryAfter"], 'expectLimited(response, { by: "login", retryAfter: 61 })');
   const seen = see(response);
   const { by, retryAfter } = expected;
   const fail = (message: string): never => failWith(expectLimited, message, seen);
@@ -51,9 +54,10 @@ export function expectLimited(response: TestedResponse, expected: { readonly by?
  *     expectNotLimited(response, { remaining: 2 });
  *
  * @param expected `remaining`: the units that the limit has left; with several limits, the fewest.
- * @throws Error that says what was seen.
+ * @throws Error that says what was seen; FloodgateError `FLOODGATE_UNKNOWN_OPTION` if something else is expected.
  */
 export function expectNotLimited(response: TestedResponse, expected: { readonly remaining?: number } = {}): void {
+  checkOptions("expectNotLimited", expected, ["remaining"], "expectNotLimited(response, { remaining: 2 })");
   const seen = see(response);
   const { remaining } = expected;
   const fail = (message: string): never => failWith(expectNotLimited, message, seen);

@@ -208,11 +208,13 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const listener = activeListener(this.onEvent);
     const askedMs = listener === undefined ? 0 : timeOfAsking(this.guard);
     const deciding = isZero(limit) ? zeroDecision(limit, cost) : this.guard.consume(limit, text, cost);
-    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, deciding);
-    const decided = andThen<Decision, Decision>(deciding, (decision) => {
-      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
-      return decision;
-    });
+    const decided =
+      listener === undefined
+        ? deciding
+        : andThen<Decision, Decision>(deciding, (decision) => {
+            emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, decision, all: [decision] }, askedMs);
+            return decision;
+          });
     return promisedBy<Decision, M>(this.guard.mode, decided);
   }
 
@@ -246,12 +248,11 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   /** @param cost undefined for a refund. */
   #settle(key: string, charged: Decision | string, cost: number | undefined): Answer<number, M> {
     const { name, guard, onEvent } = this;
-    if (typeof charged !== "string") {
-      const change = settleDecision(guard, this.#definition.settled, key, charged, cost ?? 0);
-      return emitChange(change, { name, key, decision: charged }, cost, onEvent) as Answer<number, M>;
-    }
-    const change = this.useReceipt(key, charged, (limit, charge) => settleCharge(guard, limit, charge, cost ?? 0));
-    return emitChange(change, { name, key, decision: undefined }, cost, onEvent) as Answer<number, M>;
+    const isReceipt = typeof charged === "string";
+    const change = isReceipt
+      ? this.useReceipt(key, charged, (limit, charge) => settleCharge(guard, limit, charge, cost ?? 0))
+      : settleDecision(guard, this.#definition.settled, key, charged, cost ?? 0);
+    return emitChange(change, { name, key, decision: isReceipt ? undefined : charged }, cost, onEvent) as Answer<number, M>;
   }
 
   charge(key: Key, cost: number): Answer<number, M> {
@@ -265,9 +266,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   useReceipt<T>(key: string, receipt: string, use: ChargeUse<Promised<T>>): Promised<T> {
-    const receipts =
-      this.#receipts ??
-      noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "was given a receipt, but has no `receiptSecret` to check it with");
+    const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "check");
     return andThen<readonly PlannedLimit[], T>(this.#definition.limits(), (limits) =>
       receipts.use(
         this.guard,
@@ -284,7 +283,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     const { cost, signal } = options;
     if (this.policy.holdMs === undefined) {
       throw invalidOption(
-        `\`run\` gives back what it took when the work ends, but ${shown(this.name)} charges units at once. Write policy: concurrency({ limit: 10, hold: "30s" }), or give the limiter a \`hold\`.`,
+        `\`run\` gives units back when the work ends, but ${shown(this.name)} charges them at once. Write policy: concurrency({ limit: 10, hold: "30s" }), or give the limiter a \`hold\`.`,
       );
     }
     if (signal?.aborted) throw signal.reason;
@@ -307,7 +306,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 
   receipt(decision: Decision): string {
-    const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_OPTION", "has no `receiptSecret` to sign receipts with");
+    const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_OPTION", "sign");
     return receipts.issue(this.name, checkCharge(this.guard, this.#definition.settled, decision));
   }
 
@@ -358,16 +357,19 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   }
 }
 
-function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_INVALID_RECEIPT", problem: string): never {
+function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_INVALID_RECEIPT", use: "check" | "sign"): never {
   throw new FloodgateError(
     code,
-    `${shown(name)} ${problem}. Write receiptSecret: process.env.RECEIPT_SECRET, at least 32 characters and the same in each process.`,
+    `${shown(name)} has no \`receiptSecret\` to ${use} receipts with. Write receiptSecret: process.env.RECEIPT_SECRET, at least 32 characters and the same in each process.`,
   );
 }
 
 /** `consume(key, 5)`, as other libraries take it, must not take one unit. */
 function checkedCost(options: ConsumeOptions): number {
-  if (options?.cost !== undefined) return checkCost(options.cost);
+  // Without the arrays that `checkOptions` makes.
+  let isUsual = options?.cost !== undefined;
+  for (const option in options) isUsual &&= option === "cost" || option === "hold";
+  if (isUsual) return checkCost(options.cost);
   const example = `limiter.consume(key, { cost: ${typeof options === "number" ? options : 2} })`;
   checkOptions("consume", options, ["cost", "hold"], example);
   return 1;

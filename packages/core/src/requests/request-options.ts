@@ -1,6 +1,6 @@
 import { namedAddress } from "../limits/key.js";
 import { atPath, FloodgateError, shown, wrongOption } from "../support/errors.js";
-import { wholeNumber } from "../support/options.js";
+import { checkOptions, wholeNumber } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import type { RequestReader } from "./request-reader.js";
@@ -49,9 +49,11 @@ export function ipv6PrefixOption(where: string, option: number | undefined): num
  *
  *     limiter.consume(clientKey(request.ip));
  *
+ * @param options `ipv6Prefix`: how many leading bits of an IPv6 address make one client, 1 to 128. Default 56.
  * @throws FloodgateError `FLOODGATE_NO_CLIENT_IP` unless it is given an address: all clients without one would share a limit.
  */
 export function clientKey(ip: string | undefined, options?: { readonly ipv6Prefix?: number }): string {
+  if (options !== undefined) checkOptions("clientKey", options, ["ipv6Prefix"], "clientKey(ip, { ipv6Prefix: 64 })");
   const key = typeof ip === "string" ? namedAddress(ip, ipv6PrefixOption("clientKey", options?.ipv6Prefix)) : undefined;
   if (key !== undefined) return key;
   throw new FloodgateError(

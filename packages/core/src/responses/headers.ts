@@ -1,3 +1,4 @@
+import { hasSlots } from "../algorithms/registry.js";
 import { type Decision, moreRestrictive, mostRestrictive, shownWaitMs } from "../decide/decision.js";
 import type { RequestContext } from "../requests/request-context.js";
 import { invalidOption, shown } from "../support/errors.js";
@@ -71,8 +72,7 @@ function itemsOf({ name, policy }: Decision): Items {
     const { quota, spanMs } = policy;
     // A structured-field string (RFC 9651 §3.3.3); names are printable ASCII.
     const item = `"${name.replace(/["\\]/g, "\\$&")}"`;
-    const hasSlots = policy.algorithm === "concurrency";
-    const span = hasSlots ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
+    const span = hasSlots(policy) ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
     known = { policy: `${item};q=${integer(quota)}${span}`, state: `${item};r=` };
     byName.set(name, known);
   }

@@ -1,4 +1,4 @@
-import { invalidOption, nearest } from "@floodgate/core/rules";
+import { checkOptions, invalidOption, nearest } from "@floodgate/core/rules";
 import { apachePattern, isApacheFormat } from "./apache.js";
 import { type JsonFields, JsonFormat } from "./json-lines.js";
 import type { LogFormat } from "./log-format.js";
@@ -108,9 +108,10 @@ function knownFormat(name: string, { address }: FormatOptions): LogFormat {
 
 /**
  * The format that a name or a pattern stands for.
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither, `FLOODGATE_UNKNOWN_OPTION` for another option than `address`.
  */
 export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
+  checkOptions("formatOf", options, ["address"], 'formatOf("combined", { address: "$http_x_forwarded_for" })');
   if (isApacheFormat(text)) return new PatternFormat(text, apachePattern(text), options.address);
   if (text.includes("$")) return new PatternFormat(text, text, options.address);
   const name = formatNames.find((name) => name === text.toLowerCase());

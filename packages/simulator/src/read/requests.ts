@@ -73,7 +73,7 @@ export class LogReader {
     this.#options = options;
     this.#tally = tally;
     this.#buffer = buffer;
-    this.#format = options.format === undefined ? undefined : formatOf(options.format, options);
+    this.#format = options.format === undefined ? undefined : formatOf(options.format, { address: options.address });
     if (this.#format !== undefined) tally.formats.set(name, this.#format.name);
   }
 

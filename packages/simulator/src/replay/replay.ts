@@ -1,7 +1,7 @@
 import type { CostFunction, Decision, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
 import { FloodgateError } from "@floodgate/core";
 import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
-import { type CompiledRule, isBuiltInKey, isPromise, parseKeyName, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
+import { type CompiledRule, checkOptions, isBuiltInKey, isPromise, parseKeyName, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
 import { Tally } from "../read/tally.js";
@@ -18,8 +18,15 @@ export interface AppFields {
   readonly plan?: string | undefined;
   /** How many leading bits of an IPv6 address make one client. Default 56. */
   readonly ipv6Prefix?: number | undefined;
+  /** The app's, so that secret keys have its digests. */
   readonly keySecret?: string | undefined;
 }
+
+/** The options of all functions that replay logs. One list serves all of them: what it rejects is misspelt everywhere. */
+const optionNames = [
+  ...["format", "address", "keys", "costs", "plan", "ipv6Prefix", "keySecret", "reorder", "maxClients", "top", "onProgress"],
+  ...["window", "by", "match", "touch", "grid", "signal", "settleMs", "pollMs", "onLook"],
+];
 
 export const defaultMaxClients = 1_000_000;
 
@@ -52,8 +59,9 @@ export class Replay {
   readonly unknownFields: Set<string> = new Set();
   readonly #limit: RateLimit<LogRequest>;
 
-  /** @throws FloodgateError if a rule is invalid. */
+  /** @throws FloodgateError if a rule is invalid, or an option is unknown. */
   constructor(set: RuleSet, options: AppFields & { readonly maxClients?: number | undefined }) {
+    checkOptions("A replay", options, optionNames, "simulate(logs, rules, { maxClients: 100_000 })");
     const { maxClients = defaultMaxClients, ipv6Prefix = 56, keySecret } = options;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
