@@ -39,7 +39,7 @@ export interface HonoRateLimitOptions<E extends Env, Own extends string = never,
   extends RateLimitOptions<Context<E>, Own> {
   /**
    * Answers a rejected request in place of the problem+json body. The headers and the status (429) are set already. It returns a response, or
-   * throws an `HTTPException` for the app's error handling.
+   * throws an `HTTPException` for the app's error handling. A `new Response()` needs its status: without one it is a 200.
    */
   onLimited?: OnLimited<E>;
   /** The name of the context variable with the decision. Default `"rateLimit"`. */
