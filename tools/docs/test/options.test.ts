@@ -1,5 +1,6 @@
 import { algorithms } from "@floodgate/core/rules";
 import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
+import { rateLimit } from "@floodgate/express";
 import { describe, expect, it } from "vitest";
 import { allOptions, defaultIn, type Option, plainValue } from "./options.js";
 
@@ -55,6 +56,25 @@ it("the README of core has each policy, and each option and method of a limiter"
   const words = [...policies, ...options.map(({ name }) => name), ...methods];
   expect(words.filter((word) => !readme.includes(`\`${word}\``))).toEqual([]);
   expect([policies.length, options.length, methods.length].every((count) => count > 7)).toBe(true);
+});
+
+it("the page of several limits has each option of a rule, and what it means beside the rules", () => {
+  const messageOf = (make: () => unknown): string => {
+    try {
+      return `${make()}`;
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const listed = /The options are (.*)\./.exec(messageOf(() => rateLimit({ rules: [{ name: "a", misspelt: 1 } as never] })))?.[1] ?? "";
+  const names = listed.split(", ");
+  const page = all.find(({ file }) => file === "docs/several-limits.md");
+  const [, section = ""] = /\n## Options of a rule\n(.*?)\n## /s.exec(page?.text ?? "") ?? [];
+  const [own = "", beside = ""] = section.split("Beside `rules`");
+  const without = (text: string, words: readonly string[]) => words.filter((name) => !text.includes(`\`${name}`));
+  expect(names).toContain("limit");
+  expect(without(own, names)).toEqual([]);
+  expect(without(beside, names.filter((name) => !["name", "match", "headers", "grants", "refundWhen"].includes(name)))).toEqual([]);
 });
 
 it("the functions that most apps call are among them", () => {
