@@ -92,6 +92,18 @@ describe("floodgate grant and revoke", () => {
     },
   );
 
+  it("refuse to end a grant that the key does not have, in Redis and in a file, and write nothing", async () => {
+    const granted = text.replace("grants: []", 'grants: [{ key: "42", plan: pro, until: 2100-01-31 }]');
+    const file = write("granted.yaml", granted);
+    await run("push", file);
+    const revoke = ["revoke", "--rule", "posts", "--key", "43"];
+    for (const told of [await run(...revoke), await floodgate([...revoke, "--file", file])]) {
+      expect(told).toMatchObject({ code: 1, out: "", err: 'floodgate: key "43" has no grant under "posts", so there is none to end.\n' });
+    }
+    expect(readFileSync(file, "utf8")).toBe(granted);
+    expect((await run("pull")).out).toBe(granted);
+  });
+
   it.each<[string, string[], string]>([
     ["no plan", ["--until", "2100-01-31"], "say which plan the key has"],
     ["no end", ["--plan", "pro"], "say when it ends"],

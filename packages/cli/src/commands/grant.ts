@@ -63,7 +63,16 @@ async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]
       io.out(`${sanitize(`${rule}, key ${key}: ${what}`)}\n${sanitize(place)}\n`);
     }
   };
-  const changeOf = ({ keyText, rule: { name } }: RuleAndKey): GrantChange => ({ rule: name, key: keyText, grant });
+  const changeOf = ({ keyText, rule }: RuleAndKey): GrantChange => {
+    // The key may be misspelt.
+    if (grant === undefined && rule.grantOf(keyText) === undefined) {
+      throw new Failure(
+        "refused",
+        `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}, so there is none to end.`,
+      );
+    }
+    return { rule: rule.name, key: keyText, grant };
+  };
   if (file !== undefined) {
     const made = changeOf(await ruleAndKeyInFile(io, target, file));
     await write(io, file, options, made);
