@@ -44,9 +44,10 @@ describe("a link is reported", () => {
     ]);
   });
 
-  it("if it is the name of a document in inline code", () => {
-    expect(faults("packages/core/README.md", "`docs/no-such-page.md`")).toEqual([
+  it("if it is the name of a document or another file in inline code", () => {
+    expect(faults("packages/core/README.md", "`docs/no-such-page.md`, `packages/core/test/none.test.ts`, `packages/<name>/a.ts`")).toEqual([
       "packages/core/README.md:1: docs/no-such-page.md does not exist",
+      "packages/core/README.md:1: packages/core/test/none.test.ts does not exist",
     ]);
   });
 });
