@@ -14,7 +14,9 @@ export function deadLinks({ file, links, codes, headings }: MarkdownFile): strin
   });
   // Documents and other files are named as well as linked.
   const named = codes.flatMap(({ code, line }) => {
-    const fault = /^(?:docs|packages|examples|tools|bench)\/[\w./-]+\.\w+(?:#[\w-]+)?$/.test(code) ? faultOf("README.md", code, []) : undefined;
+    const fault = /^(?:docs|packages|examples|tools|bench)\/[\w./-]+\.\w+(?:#[\w-]+)?$/.test(code)
+      ? faultOf("README.md", code, [])
+      : undefined;
     return fault === undefined ? [] : [`${file}:${line}: ${code} ${fault}`];
   });
   return [...wrong, ...named];

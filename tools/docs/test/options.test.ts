@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { algorithms } from "@floodgate/core/rules";
 import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
 import { rateLimit } from "@floodgate/express";
 import { describe, expect, it } from "vitest";
+import { repository } from "../src/documents.js";
 import { allOptions, defaultIn, type Option, plainValue } from "./options.js";
 
 const all = documents();
@@ -58,6 +61,27 @@ it("the README of core has each policy, and each option and method of a limiter"
   expect([policies.length, options.length, methods.length].every((count) => count > 7)).toBe(true);
 });
 
+it.each([
+  ["@floodgate/express", "rateLimit", "docs/getting-started.md"],
+  ["@floodgate/core", "createLimiter", "docs/limiter.md"],
+  ["@floodgate/core", "limitFor", "docs/beyond-http.md"],
+  ["@floodgate/store-redis", "redisStore", "docs/redis.md"],
+])("the options of %s, %s, are all on its page, %s", (entry, name, file) => {
+  const { options = [] } = entries.find((one) => one.entry === entry && one.name === name) ?? {};
+  const rows = all.find((page) => page.file === file)?.rows ?? [];
+  expect(options.length).toBeGreaterThan(3);
+  expect(options.map((option) => option.name).filter((option) => !rows.some((row) => names(row, option)))).toEqual([]);
+});
+
+it("the page of adapters has each member of a reader", () => {
+  const api = readFileSync(join(repository, "test/api/core.txt"), "utf8");
+  const [, body = ""] = /^interface RequestReader<Req> \{\n(.*?)^\}/ms.exec(api) ?? [];
+  const members = [...body.matchAll(/^ {4}(?:readonly )?(\w+)/gm)].map(([, name = ""]) => name);
+  const page = all.find(({ file }) => file === "docs/writing-an-adapter.md")?.text ?? "";
+  expect(members).toContain("trustsProxy");
+  expect(members.filter((name) => !new RegExp(`\`${name}[\`(]`).test(page))).toEqual([]);
+});
+
 it("the page of several limits has each option of a rule, and what it means beside the rules", () => {
   const messageOf = (make: () => unknown): string => {
     try {
@@ -74,7 +98,12 @@ it("the page of several limits has each option of a rule, and what it means besi
   const without = (text: string, words: readonly string[]) => words.filter((name) => !text.includes(`\`${name}`));
   expect(names).toContain("limit");
   expect(without(own, names)).toEqual([]);
-  expect(without(beside, names.filter((name) => !["name", "match", "headers", "grants", "refundWhen"].includes(name)))).toEqual([]);
+  expect(
+    without(
+      beside,
+      names.filter((name) => !["name", "match", "headers", "grants", "refundWhen"].includes(name)),
+    ),
+  ).toEqual([]);
 });
 
 it("the functions that most apps call are among them", () => {
