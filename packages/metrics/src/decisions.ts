@@ -3,6 +3,7 @@ import {
   checkOptions,
   type DecisionResult,
   describePolicy,
+  functionOrNothing,
   invalidOption,
   isUnchecked,
   maskKey,
@@ -134,7 +135,10 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
   );
   const { passed = 0.01, rejectedPerSecond = 100, showKeys = false, traceId } = options;
   wholeNumber("decisionLog", "rejectedPerSecond", rejectedPerSecond, 0);
-  if (!(passed >= 0 && passed <= 1)) throw invalidOption("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
+  checkShowKeys("decisionLog", showKeys);
+  functionOrNothing("decisionLog", "traceId", traceId, "() => trace.getActiveSpan()?.spanContext().traceId");
+  if (typeof passed !== "number" || !(passed >= 0 && passed <= 1))
+    throw invalidOption("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
   if (typeof to !== "function" && typeof to?.write !== "function")
     throw invalidOption("decisionLog takes a writable or a function. Write decisionLog(process.stdout).");
   let second = 0;
@@ -154,6 +158,11 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
     dropped = 0;
     return typeof to === "function" ? to(line) : void to.write(`${JSON.stringify(line)}\n`);
   });
+}
+
+/** A text from a variable, such as `"false"`, must not show keys. */
+function checkShowKeys(where: string, showKeys: unknown): void {
+  if (typeof showKeys !== "boolean") throw invalidOption(`${where}: \`showKeys\` must be true or false. Write showKeys: true.`);
 }
 
 export interface ExplainHeaderOptions {
@@ -177,12 +186,14 @@ const maxUnchecked = 20;
 // biome-ignore lint/suspicious/noExplicitAny: requests of several frameworks
 export function explainHeader(admits: (request: any) => boolean, options: ExplainHeaderOptions = {}): () => void {
   checkOptions("explainHeader", options, ["showKeys"], "explainHeader(isSupport, { showKeys: true })");
+  const { showKeys = false } = options;
+  checkShowKeys("explainHeader", showKeys);
   if (typeof admits !== "function")
     throw invalidOption("explainHeader takes a function. Write explainHeader((req) => req.user?.isSupport === true).");
   return eachRequest((event, decided) => {
     const context = requestOfEvent();
     if (context === undefined || admits(context.request) !== true) return;
-    const { rules, result, rule } = lineOf(event, decided, options.showKeys === true);
+    const { rules, result, rule } = lineOf(event, decided, showKeys);
     const items = rules.map((line) => {
       const { key, policy, cost, limit, used, remaining, retryAfterMs } = line;
       const counts = used === undefined ? "" : `used=${used};remaining=${remaining};`;

@@ -6,7 +6,8 @@ import { expectLimited, expectNotLimited } from "@floodgate/testing";
 import { describe, expect, it } from "vitest";
 import { allOptions } from "./options.js";
 
-// A misspelt option is an error, which lists the options that there are. TypeScript rejects some misspellings, and JavaScript none.
+// A misspelt option is an error, which lists the options that there are, and so is a value of a wrong type. TypeScript finds some of these
+// mistakes, and JavaScript none.
 
 const misspelt = { misspelt: 1 };
 const text = "rules: [{ name: a, limit: 1, window: 1m }]";
@@ -54,13 +55,47 @@ const argumentsBefore: Readonly<Record<string, () => unknown[] | Promise<unknown
 /** They check their options later: when the app starts, or after their settings. */
 const checkedLater = ["RateLimit", "serve", "gateway"];
 
-describe.each(allOptions().filter(({ name }) => !checkedLater.includes(name)))("$name of $entry", ({ entry, name, options }) => {
+const functions = allOptions().filter(({ name }) => !checkedLater.includes(name));
+
+describe.each(functions)("$name of $entry", ({ entry, name, options }) => {
   it("rejects an unknown option, and lists its own", async () => {
     const { [name]: called } = await import(entry);
     const before = (await argumentsBefore[name]?.()) ?? [];
     const error = await (async () => called(...before, misspelt, { atMs: 0, command: "" }))().catch((error: unknown) => error);
     expect(error).toMatchObject({ code: "FLOODGATE_UNKNOWN_OPTION" });
     expect(options.filter((option) => !new RegExp(`\\b${option.name}\\b`).test((error as Error).message))).toEqual([]);
+  });
+});
+
+/** Options without which a function has no valid ones. */
+const needed: Readonly<Record<string, () => object>> = {
+  ...Object.fromEntries(["fixedWindow", "slidingWindowLog", "gcra"].map((name) => [name, () => ({ limit: 5, window: "1m" })])),
+  slidingWindowCounter: () => ({ limit: 5, window: "1m", buckets: 2 }),
+  tokenBucket: () => ({ capacity: 5, refill: 1, every: "1s" }),
+  leakyBucket: () => ({ capacity: 5, leak: 1, every: "1s" }),
+  calendarWindow: () => ({ limit: 5, per: "month" }),
+  concurrency: () => ({ limit: 5, hold: "30s" }),
+  rateLimit: () => ({ limit: 5, window: "1m" }),
+  limitFor: () => ({ limit: 5, window: "1m", key: "global", store: memoryStore() }),
+  createLimiter: () => ({ name: "a", policy: fixedWindow({ limit: 5, window: "1m" }), store: memoryStore() }),
+};
+
+/** Of the simulator, whose other options are names of fields and texts that its command line checks. */
+const numbers = ["reorder", "maxClients", "top", "grid", "settleMs", "pollMs", "ipv6Prefix"];
+
+// Any `ifVersion` is only compared with the version that is stored.
+const isChecked = (entry: string, option: string): boolean =>
+  entry === "@floodgate/simulator" ? numbers.includes(option) : option !== "ifVersion";
+const checked = functions.flatMap(({ entry, name, options }) =>
+  options.filter((option) => isChecked(entry, option.name)).map((option) => ({ entry, name, option: option.name })),
+);
+
+it.each(checked)("$name of $entry rejects a value of a wrong type as $option", async ({ entry, name, option }) => {
+  const { [name]: called } = await import(entry);
+  const before = (await argumentsBefore[name]?.()) ?? [];
+  const given = { ...needed[name]?.(), [option]: Symbol("wrong") };
+  await expect((async () => called(...before, given, { atMs: 0, command: "" }))()).rejects.toMatchObject({
+    code: expect.stringMatching(/^FLOODGATE_/),
   });
 });
 

@@ -1,7 +1,16 @@
 import type { CostFunction, Decision, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
 import { FloodgateError } from "@floodgate/core";
 import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
-import { type CompiledRule, checkOptions, isBuiltInKey, isPromise, parseKeyName, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
+import {
+  type CompiledRule,
+  checkOptions,
+  isBuiltInKey,
+  isPromise,
+  parseKeyName,
+  RuleExplainer,
+  type RuleSet,
+  wholeNumber,
+} from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
 import { Tally } from "../read/tally.js";
@@ -27,6 +36,9 @@ const optionNames = [
   ...["format", "address", "keys", "costs", "plan", "ipv6Prefix", "keySecret", "reorder", "maxClients", "top", "onProgress"],
   ...["window", "by", "match", "touch", "grid", "signal", "settleMs", "pollMs", "onLook"],
 ];
+
+/** Those that are whole numbers. */
+const numbers = ["reorder", "maxClients", "top", "grid", "settleMs", "pollMs"];
 
 export const defaultMaxClients = 1_000_000;
 
@@ -59,9 +71,11 @@ export class Replay {
   readonly unknownFields: Set<string> = new Set();
   readonly #limit: RateLimit<LogRequest>;
 
-  /** @throws FloodgateError if a rule is invalid, or an option is unknown. */
+  /** @throws FloodgateError if a rule is invalid, an option is unknown, or a number is no whole one. */
   constructor(set: RuleSet, options: AppFields & { readonly maxClients?: number | undefined }) {
     checkOptions("A replay", options, optionNames, "simulate(logs, rules, { maxClients: 100_000 })");
+    for (const [name, value] of Object.entries(options))
+      if (numbers.includes(name) && value !== undefined) wholeNumber("A replay", name, value, name === "maxClients" ? 1 : 0);
     const { maxClients = defaultMaxClients, ipv6Prefix = 56, keySecret } = options;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
