@@ -40,9 +40,9 @@ export interface LiveRules extends RuleSource {
  * const rules = await liveRules({ source: "limits", read: async () => ({ text: await download() }) });
  */
 export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}): Promise<LiveRules> {
-  if (typeof origin?.read === "function") return startLive("liveRules", origin, options);
+  if (typeof origin?.read === "function" && typeof origin.source === "string") return startLive("liveRules", origin, options);
   const example = 'liveRules({ source: "limits", read: async () => ({ text }) })';
-  throw wrongOption("liveRules", "origin", "an object with a function `read`", origin, example);
+  throw wrongOption("liveRules", "origin", "an object with a text `source` and a function `read`", origin, example);
 }
 
 /** Implements `liveRules` and the functions for files and Redis. `where` is the function's name, for error messages. */

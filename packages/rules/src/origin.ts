@@ -152,8 +152,8 @@ async function readIfNew(origin: RulesOrigin, known: string | undefined): Promis
   try {
     const revision = await origin.revision?.();
     if (revision !== undefined && revision === known) return undefined;
-    const { text, version } = await origin.read();
-    if (typeof text !== "string") throw new TypeError("`read` returned no `text`");
+    const { text, version }: Partial<RulesText> = (await origin.read()) ?? {};
+    if (typeof text !== "string") throw new TypeError("`read` returned no text");
     return { text, version, revision };
   } catch (error) {
     throw unavailable(origin, "the rules cannot be read", error);

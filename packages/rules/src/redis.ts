@@ -47,6 +47,7 @@ const maxConflicts = 5;
  * await grantPlan(redis, "floodgate:rules", { rule: "posts", key: "42", grant: { plan: "pro", until: "2027-01-31" } });
  */
 export async function grantPlan(redis: RulesRedis, key: string, change: GrantChange): Promise<string> {
+  rulesKey("grantPlan", redis, key);
   for (let conflicts = 0; ; conflicts++) {
     const found = await pullRules(redis, key);
     if (found === undefined) throw noRules(key);

@@ -166,5 +166,6 @@ describe("a grant in Redis", () => {
     await expect(wrong).rejects.toThrow(/one of the rule's plans \(pro\), but was "gold"/);
     expect(await pullRules(redis, "bad")).toEqual({ text, version: "1" });
     await expect(grantPlan(redis, "none", ann)).rejects.toMatchObject({ code: "FLOODGATE_RULES_UNAVAILABLE" });
+    await expect(grantPlan(redis, "", ann)).rejects.toThrow("grantPlan: `key` must be the name of a Redis key");
   });
 });

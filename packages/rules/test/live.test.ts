@@ -319,8 +319,10 @@ describe("a user that throws", () => {
 });
 
 describe("the first version", () => {
-  it.each([undefined, null, {}, "limits.yaml"])("needs an origin: %o", async (origin) => {
-    await expect(liveRules(origin as never)).rejects.toThrow("liveRules: `origin` must be an object with a function `read`, but was ");
+  it.each([undefined, null, {}, "limits.yaml", { read: async () => ({ text: limited(1) }) }])("needs an origin: %o", async (origin) => {
+    await expect(liveRules(origin as never)).rejects.toThrow(
+      "liveRules: `origin` must be an object with a text `source` and a function `read`, but was ",
+    );
   });
 
   it("must be readable", async () => {
@@ -333,9 +335,12 @@ describe("the first version", () => {
 
   it("must be valid", async () => {
     await expect(liveRules(new Origin(limited(-1)))).rejects.toBeInstanceOf(RulesError);
-    await expect(liveRules({ source: "s", read: async () => ({}) as RulesText })).rejects.toMatchObject({
-      code: "FLOODGATE_RULES_UNAVAILABLE",
-    });
+    for (const read of [{}, undefined, null, limited(1)]) {
+      await expect(liveRules({ source: "s", read: async () => read as RulesText })).rejects.toMatchObject({
+        code: "FLOODGATE_RULES_UNAVAILABLE",
+        message: "s: the rules cannot be read: `read` returned no text.",
+      });
+    }
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -115,7 +115,7 @@ export function shown(value: unknown): string {
   if (typeof (value as { then?: unknown }).then === "function") return "a promise: await it first";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
   const kind = Object.prototype.toString.call(value).slice(8, -1);
-  if (kind !== "Object") return `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${kind}`;
+  if (kind !== "Object") return `${/^[AEIO]/.test(kind) ? "an" : "a"} ${kind}`;
   const keys = Object.keys(value);
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
 }
