@@ -212,10 +212,14 @@ it("a rewrite before a limit evades no rule for the rewritten path, in a mount o
 });
 
 describe("mistakes", () => {
-  it("a request of another framework is an error that says what to import", () => {
-    const hono = { req: { raw: {} } } as never;
-    expect(() => rateLimit({ policy })(hono, {} as never, undefined as never)).toThrow(
-      /takes a request of Node, but was given a context of Hono\. Write import .*@floodgate\/hono/,
+  it.each([
+    ["a context of Hono", { req: { raw: {} } }, "hono"],
+    ["a request of Fastify", { raw: {}, server: {} }, "fastify"],
+    ["an instance of Fastify", { addHook: () => undefined, register: () => undefined }, "fastify"],
+  ])("%s is an error that says what to import", (what, given, name) => {
+    const limit = rateLimit({ policy });
+    expect(() => limit(given as never, {} as never, undefined as never)).toThrow(
+      `takes a request of Node, but was given ${what}. Write import { rateLimit } from "@floodgate/${name}".`,
     );
   });
 

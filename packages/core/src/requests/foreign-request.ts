@@ -12,7 +12,7 @@ const kinds: readonly Kind[] = [
   [({ app, req }) => has(app, "context") && req, "a context of Koa", adapter("koa")],
   [({ app, res }) => has(app, "get") && res, "a request of Express", adapter("express")],
   [({ raw, server }) => raw && server, "a request of Fastify", adapter("fastify")],
-  [({ addHook, register }) => addHook && register, "an instance of Fastify", "Write app.register(rateLimit({ ... }))."],
+  [({ addHook, register }) => addHook && register, "an instance of Fastify", adapter("fastify")],
   [
     ({ headers, socket }) => headers && socket,
     "a request of Node, as connect, polka and @fastify/middie pass it",
