@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import { edgeAddress, hasLeft, type Outcome, type RequestReader, sentPath, socketAddress, webHeader } from "@floodgate/core/adapter";
+import { edgeAddress, hasLeft, type Outcome, type RequestReader, socketAddress, webHeader } from "@floodgate/core/adapter";
 
 /**
  * What is known beside a request: the second argument of `check`, or of a handler. Bun's server, Deno's information, the environment of
@@ -41,13 +41,16 @@ export const fetchReader: RequestReader<FetchRequest> = {
   identity: ({ request }) => request,
   app: () => fetchReader,
   method: ({ request }) => request.method,
-  path({ request: { url } }) {
+  path({ request }) {
+    const { url, params } = request as Request & { readonly params?: object };
+    // The routes of Bun match the target as sent. Its URL is resolved, so that of an unusual target only the parameters are known.
+    if (params && /"\.\.?["#]|\\/.test(JSON.stringify(params))) return [{ path: "..", unknown: "before" }];
     const path = new URL(url).pathname;
-    // Some servers pass a URL as the client wrote it.
-    const sent = sentPath(url);
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
     const page = path.replace(/((\/?__|\/q-)data\.json|(\/_(root)?)?\.data)$/, "");
-    return page === sent ? page : [path, sent, page];
+    // Some servers pass a URL as the client wrote it. To Elysia, a `#` is part of the path.
+    const sent = url.slice(url.indexOf("/", 8)).replace(/\?.*/, "");
+    return page === sent ? page : [path, page, sent, sent.replace(/#.*/, "")];
   },
   header: ({ request }, name) => webHeader(request, name),
   remoteAddress: address,

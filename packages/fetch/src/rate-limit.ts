@@ -57,8 +57,8 @@ export function rateLimit<
   // TypeScript infers no names if a call gives the context's type, so any name is accepted there.
   const Own extends string = [FetchContext] extends [Context] ? never : string,
 >(options: FetchRateLimitOptions<Context, Own>): RateLimitWrapper<Context> {
-  const { onLimited, waitUntil } = options ?? {};
   const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, memoryStore);
+  const { onLimited, waitUntil } = options;
   functionOrNothing("rateLimit", "onLimited", onLimited, example);
   functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
 
@@ -75,8 +75,8 @@ export function rateLimit<
     };
     const answered = (response?: Response): Decided => ({ response, outcome, finish });
     if (outcome.action === "reject") {
-      if (onLimited === undefined) return answered(answer(outcome));
-      return answeredBy(() => onLimited(call, outcome.decision), example).then((own) => answered(answer(outcome, own)));
+      const reject = (own?: Response): Decided => answered(answer(outcome, own));
+      return onLimited ? answeredBy(() => onLimited(call, outcome.decision), example).then(reject) : reject();
     }
     if (outcome.delayMs === 0) return answered();
     return turnOf(call.request, call.context, outcome.delayMs, limit.waiting).then((isServed) =>
@@ -95,7 +95,7 @@ export function rateLimit<
     return async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
       const deciding = decide(request, context, more);
       const { response, finish } = isPromise(deciding) ? await deciding : deciding;
-      if (response !== undefined) return response;
+      if (response) return response;
       try {
         return finish(await handler(request, context, ...more));
       } catch (error) {

@@ -107,6 +107,36 @@ it.each<[string, object, FetchContext]>([
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
 });
 
+/** What Bun's `routes` match: the target as sent. They decode the values of parameters. */
+const decodedOf = (segment = ""): string => (/%(?![\da-f]{2})/i.test(segment) ? segment : decodeURIComponent(segment));
+
+it.each<[how: string, pathOf: (url: string, target: string) => string, told?: (segments: string[]) => object]>([
+  ["its pathname", (url) => new URL(url).pathname],
+  ["all of it before the query, as Elysia", (url) => url.replace(/\?.*/, "").replace(/^http:..[^/]*/, "")],
+  [
+    "not asked, but the target, as in Bun's routes",
+    (_, target) => target.replace(/\?.*/, ""),
+    ([, , id]) => ({ params: { id: decodedOf(id) } }),
+  ],
+])("no target evades a rule where the path of a URL is %s", async (_, pathOf, told) => {
+  const rules = ["/posts", "/users/:id", "/users/:id/keys"].map(
+    (path) => ({ name: path, policy, key: "global", match: { path } }) as const,
+  );
+  const routes = [/^\/posts$/, /^\/users\/[^/]+$/, /^\/users\/[^/]+\/keys$/];
+  const ids = String.raw`7 .. . %2e%2E # #7 7#8 a\b a\..\..\posts \..\..\# 7;x a%5cb a%2fb ..# .%2e#x ..?x`.split(" ");
+  let reached = 0;
+  for (const target of ["/posts", "/posts#x", ...ids.flatMap((id) => [`/users/${id}`, `/users/${id}/keys`])]) {
+    const { href } = new URL(target, "http://h");
+    const { headers } = await rateLimit({ rules }).check(Object.assign(new Request(href), told?.(pathOf(href, target).split("/"))));
+    routes.forEach((route, i) => {
+      if (!route.test(pathOf(href, target))) return;
+      reached++;
+      expect(headers.get("ratelimit"), target).toContain(`"${rules[i]?.name}"`);
+    });
+  }
+  expect(reached).toBeGreaterThan(8);
+});
+
 it.each([
   ["/posts/:id", "/posts/7/__data.json"],
   ["/posts/:id", "/posts/7/q-data.json"],
