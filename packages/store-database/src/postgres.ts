@@ -141,7 +141,8 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
             (client as unknown as Preparing).query(Object.create(statements[name]), values)
           : (client as PostgresClient).query(text, values);
       const answer = await query;
-      const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: answer } : Object(answer);
+      // TypeORM answers the rows, or of an UPDATE a pair with the number of rows.
+      const { rows, rowCount }: Answers = Array.isArray(answer) ? { rows: Array.isArray(answer[0]) ? answer[0] : answer } : Object(answer);
       if (!Array.isArray(rows)) throw changedRows();
       counts = typeof rowCount === "number";
       return (name === "update" ? (rowCount === 1 ? [{}] : []) : rows) as SwapAnswer[];
@@ -165,10 +166,10 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
     const version = newVersion();
     const values: unknown[] = [key, version, value, endsMs(lifeMs, untilMs), fromMs, untilMs];
     if (was !== undefined) values.push(was);
-    const update = counts && isTimeKnown === true ? "update" : "updateAndTell";
-    const [written] = await ask(was === undefined ? "insert" : update, values);
+    const name = was === undefined ? "insert" : counts && isTimeKnown === true ? "update" : "updateAndTell";
+    const [written] = await ask(name, values);
     if (written === undefined) return { ...(await load([key])), done: false };
-    return { done: true, nowMs: written.now === undefined ? undefined : timeOf(written), rows: [{ version, value }] };
+    return { done: true, nowMs: name === "update" ? undefined : timeOf(written), rows: [{ version, value }] };
   }
 
   /** Swaps in one statement. Of several swaps, only those of one change may insert: a lost insert leaves the others of its swap written. */
@@ -185,7 +186,7 @@ WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${inTime("$6")
     const answers = await ask(swaps.length === 1 ? "swap" : "swapMany", values);
     // All was undone because of one row. Alone, each goes on.
     if (answers.length === 0 && swaps.length > 1) return Promise.all(swaps.map(({ changes, valid }) => swap(changes, valid)));
-    const lost = new Set(answers.map(({ swap }) => swap));
+    const lost = new Set(answers.map(({ swap }) => Number(swap)));
     // A row that another process has inserted meanwhile was not to be seen.
     const isSeen = answers.length > 0 && !answers.some(({ done }) => done);
     const { nowMs, rows } = isSeen ? loadedOf(keys, answers) : await load(keys);
@@ -228,7 +229,7 @@ interface Answers {
 /** A row of an answer: of a change also the number of its swap if that was not written. */
 interface SwapAnswer extends Answer {
   readonly done?: boolean;
-  readonly swap?: number | null;
+  readonly swap?: unknown;
 }
 
 /** A client of pg's kind. */

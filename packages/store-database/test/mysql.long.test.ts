@@ -93,6 +93,7 @@ describe.each(mysqlServers())("$name", ({ name, start }) => {
       { namedPlaceholders: true },
       { timezone: "+05:00", dateStrings: true },
       { charset: "latin1" },
+      { flags: ["-FOUND_ROWS"] },
     ];
     return {
       decides: [...decides.map(driverWith), mysql(callbacks), mysql(connector)],

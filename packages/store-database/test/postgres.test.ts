@@ -71,7 +71,14 @@ clientOptionsCase("a store in Postgres", async () => {
   const sql = postgres(Object.assign(() => undefined, { unsafe }));
   const buffers = { getTypeParser: (id: number, format: string) => (id === 25 ? Buffer.from : types.getTypeParser(id, format as "text")) };
   const inRows: PostgresClient = { query: async (text, values) => (await pool.query({ text, values, rowMode: "array" })).rows };
-  const decides = [...[{}, { types: bigints }, { types: texts }].map(driverWith), sql];
+  // As TypeORM: of some statements, it answers the rows and how many were written.
+  const typeorm: PostgresClient = {
+    async query(text, values) {
+      const { command, rows, rowCount } = await pool.query(text, values);
+      return command === "UPDATE" || command === "DELETE" ? [rows, rowCount] : rows;
+    },
+  };
+  const decides = [...[{}, { types: bigints }, { types: texts }].map(driverWith), sql, postgres(typeorm)];
   const silent = { query: async () => undefined } as unknown as PostgresClient;
   return { decides, refused: [postgres(inRows), postgres(silent), driverWith({ types: buffers })] };
 });

@@ -62,15 +62,19 @@ export function clientOptionsCase(
     const { decides, refused } = await drivers();
     const prefix = `run-${prefixes++}`;
     const yearMs = 365 * 86_400_000;
-    const limits = ["one", "two"].map((name) => createLimit(name, fixedWindow({ limit: decides.length, window: yearMs })));
+    // Twice: the second time, each of them knows only an older row.
+    const asked = 2 * decides.length;
+    const limits = ["one", "two"].map((name) => createLimit(name, fixedWindow({ limit: asked, window: yearMs })));
     const limit = limits[0] as Limit;
     const checks = limits.map((limit) => ({ limit, key: "several", cost: 1 }));
     const stores = decides.map((driver) => databaseStore(driver, { prefix, denyCache: false }));
-    for (const [i, store] of stores.entries()) {
-      const remaining = decides.length - i - 1;
+    for (const [i, store] of [...stores, ...stores].entries()) {
+      const remaining = asked - i - 1;
       expect(await store.consume(limit, "one", 1, 60_000)).toMatchObject({ allowed: true, remaining });
       expect(await store.consumeAll(checks, 60_000)).toMatchObject([{ remaining }, { remaining }]);
     }
+    const together = await Promise.all(stores.map((store) => store.consume(limit, "new", 1, 60_000)));
+    expect(new Set(together.map(({ remaining }) => remaining)).size).toBe(stores.length);
     const { nowMs } = await (decides[0] as DatabaseDriver).load(["none"]);
     for (const store of stores) {
       const { allowed, retryAfterMs, atMs } = await store.consume(limit, "one", 1, 60_000);
