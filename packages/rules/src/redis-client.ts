@@ -16,6 +16,8 @@ interface Ioredis {
 /** The used part of the clients of redis (node-redis) 5 and 6: `createClient`, `createCluster` and `createSentinel`. */
 interface NodeRedis {
   readonly isOpen: boolean;
+  /** What the client writes before each key. Raw commands and channels are sent as they are. */
+  readonly _keyPrefix?: string | Buffer | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: clients differ in the arguments before the command
   sendCommand(...args: any[]): Promise<unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: a client like this one
@@ -68,9 +70,13 @@ function ofIoredis(redis: Ioredis, key: string): RulesKey {
 }
 
 function ofNodeRedis(redis: NodeRedis, key: string): RulesKey {
-  const routing = has(redis, "nodeClient") ? [key, false] : has(redis, "getSentinelNode") ? [false] : [];
+  const stored = `${redis._keyPrefix ?? ""}${key}`;
+  const routing = has(redis, "nodeClient") ? [stored, false] : has(redis, "getSentinelNode") ? [false] : [];
   return {
-    command: (name, ...args) => inTime(key, redis.sendCommand(...routing, [name, ...args])),
+    command(name, ...args) {
+      const words = args.map((arg, i) => (i === (name === "eval" ? 2 : 0) ? stored : arg));
+      return inTime(key, redis.sendCommand(...routing, [name, ...words]));
+    },
 
     subscribe(onMessage) {
       const second = redis.duplicate();
@@ -81,7 +87,7 @@ function ofNodeRedis(redis: NodeRedis, key: string): RulesKey {
       const subscribe = (): void => {
         if (subscribed) return;
         subscribed = true;
-        second.subscribe(key, onMessage).then(onMessage, () => {
+        second.subscribe(stored, onMessage).then(onMessage, () => {
           subscribed = false;
         });
       };

@@ -329,8 +329,9 @@ describe("a push", () => {
     expect(await pullRules(client, key)).toBeUndefined();
   });
 
-  it("uses the key prefix of the client", async () => {
-    const client = new Redis({ port: server.port, keyPrefix: "app:" });
+  it.each(["ioredis 6", "redis 6"])("uses the key prefix of the client of %s", async (library) => {
+    const options = { socket: { port: server.port }, keyPrefix: "app:" };
+    const client = library === "redis 6" ? await createClient(options).connect() : new Redis({ port: server.port, keyPrefix: "app:" });
     open.push({ close: () => client.quit() });
     const key = freshKey();
     await pushRules(client, key, limited(1));

@@ -5,8 +5,10 @@ import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/te
 import calculateSlot from "cluster-key-slot";
 import * as fc from "fast-check";
 import { Cluster } from "ioredis";
+import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { allRuns } from "../../../test/runs.js";
+import type { AnyRedis } from "../src/clients/index.js";
 import { slotOf as slotOfStore } from "../src/clients/slot.js";
 import { redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
@@ -242,15 +244,29 @@ it("a key has the slot that the server computes", async () => {
   expect(keys.map((key) => [key, slotOfStore(key)])).toEqual(ofServer);
 });
 
-it.each([
-  ["the Cluster", { keyPrefix: "app:" }],
-  ["its nodes", { redisOptions: { keyPrefix: "app:" } }],
-])("requests under several limits have the prefix of %s", async (_, options) => {
+const ioredisWith = (options: { keyPrefix?: string; redisOptions?: { keyPrefix: string } }): AnyRedis => {
   const client = new Cluster(
     cluster.nodes.map(({ host, port }) => ({ host, port })),
     options,
   );
   onTestFinished(() => client.disconnect());
+  return client;
+};
+
+it.each<[string, () => AnyRedis | Promise<AnyRedis>]>([
+  ["the Cluster", () => ioredisWith({ keyPrefix: "app:" })],
+  ["its nodes", () => ioredisWith({ redisOptions: { keyPrefix: "app:" } })],
+  [
+    "node-redis",
+    async () => {
+      const rootNodes = cluster.nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` }));
+      const client = await createCluster({ rootNodes, keyPrefix: "app:" }).connect();
+      onTestFinished(() => client.destroy());
+      return client;
+    },
+  ],
+])("requests under several limits have the prefix of %s", async (_, connected) => {
+  const client = await connected();
   const checks = [limitOf(1), limitOf(2)].map((limit): Check => ({ limit, key: "prefixed", cost: 1 }));
   const ask = async () => (await redisStore(client).consumeAll(checks, timeoutMs)).map(({ allowed }) => allowed);
   expect(await ask()).toEqual([true, true]);

@@ -74,15 +74,16 @@ describe("a receipt", () => {
     const key = freshKey();
     const receipt = here.receipt(await here.consume(key, { cost: 4 }));
     const { port } = redis.options;
-    const nodeRedis = (database: number): Limiter<"async"> => {
-      const client = createClient({ url: `redis://127.0.0.1:${port}/${database}` });
+    const nodeRedis = (database: number, keyPrefix?: string): Limiter<"async"> => {
+      const client = createClient({ url: `redis://127.0.0.1:${port}/${database}`, ...(keyPrefix && { keyPrefix }) });
       return createLimiter({ name: "jobs", policy, store: redisStore(client), receiptSecret: sharedSecret });
     };
-    const others = [elsewhere({ client: { db: 1 } }), elsewhere({ client: { keyPrefix: "app:" } }), nodeRedis(1)];
+    const others = [elsewhere({ client: { db: 1 } }), elsewhere({ client: { keyPrefix: "app:" } }), nodeRedis(1), nodeRedis(0, "app:")];
     for (const other of others) expect(() => other.settle(key, receipt, 9)).toThrow(invalid);
     // The same keys, whichever library and option writes them.
     expect(nodeRedis(0).store.dataId).toBe(here.store.dataId);
     const prefixed = elsewhere({ client: { keyPrefix: "app:" } });
+    expect(nodeRedis(0, "app:").store.dataId).toBe(prefixed.store.dataId);
     const issued = prefixed.receipt(await prefixed.consume(key, { cost: 4 }));
     expect(await elsewhere({ prefix: "app:floodgate" }).settle(key, issued, 1)).toBe(-3);
   });

@@ -12,6 +12,8 @@ interface Ioredis {
 interface NodeRedis {
   readonly isOpen: boolean;
   readonly isReady?: boolean;
+  /** What the client writes before each key. Raw commands are sent as they are. */
+  readonly _keyPrefix?: string | Buffer | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: clients differ in the arguments before the command
   sendCommand(...args: any[]): Promise<unknown>;
 }
@@ -65,7 +67,10 @@ function ofNodeRedis(redis: unknown): SendWords | undefined {
   if (!has<NodeRedis>(redis, "sendCommand") || typeof redis.isOpen !== "boolean") return undefined;
   return async (key, words) => {
     if (!(redis.isReady ?? redis.isOpen)) throw new Error("the client is not connected");
-    return redis.sendCommand(...routingOf(redis, key), words);
+    const keyPrefix = String(redis._keyPrefix ?? "");
+    const [command, ...args] = words;
+    const stored = args.map((arg, i) => (i === 0 || command === "MGET" ? keyPrefix + arg : arg));
+    return redis.sendCommand(...routingOf(redis, keyPrefix + key), [command, ...stored]);
   };
 }
 

@@ -57,3 +57,10 @@ export abstract class RedisClient {
     return "";
   }
 }
+
+/** A run whose keys have what the client writes before each. For libraries that leave the keys of raw commands as they are. */
+export function prefixed({ command, args, firstKey }: Run, keyPrefix: string): Run {
+  if (keyPrefix === "") return { command, args, firstKey };
+  const end = 2 + Number(args[1]);
+  return { command, args: args.map((arg, i) => (i > 1 && i < end ? keyPrefix + arg : arg)), firstKey: keyPrefix + firstKey };
+}

@@ -1,4 +1,4 @@
-import { RedisClient, type Run } from "./client.js";
+import { prefixed, RedisClient, type Run } from "./client.js";
 import { slotOf } from "./slot.js";
 
 /** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
@@ -79,8 +79,9 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
     // A node's client may have the prefix too.
     const prefix = node.options.keyPrefix ? "" : this.keyPrefix;
     if (asking) pipeline.call("ASKING");
-    for (const { command, args } of runs) {
-      pipeline.call(command, ...args.map((arg, i) => (i > 1 && i < 2 + Number(args[1]) ? prefix + arg : arg)));
+    for (const run of runs) {
+      const { command, args } = prefixed(run, prefix);
+      pipeline.call(command, ...args);
     }
     const all = pipeline.exec() as Promise<[Error | null, unknown][]>;
     return runs.map((run, i) =>

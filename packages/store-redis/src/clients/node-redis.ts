@@ -1,8 +1,13 @@
-import { RedisClient, type Run } from "./client.js";
+import { prefixed, RedisClient, type Run } from "./client.js";
 import { slotOf } from "./slot.js";
 
+/** What each kind of client has that writes something before each key. Raw commands are sent as they are. */
+interface Prefixing {
+  readonly _keyPrefix?: string | Buffer | undefined;
+}
+
 /** The used part of a `createClient` client (redis 5 and 6). */
-export interface NodeRedis {
+export interface NodeRedis extends Prefixing {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   readonly options?: { readonly database?: number | undefined } | undefined;
@@ -10,7 +15,7 @@ export interface NodeRedis {
 }
 
 /** The used part of a `createSentinel` client. */
-export interface NodeRedisSentinel {
+export interface NodeRedisSentinel extends Prefixing {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   getSentinelNode(): unknown;
@@ -19,7 +24,7 @@ export interface NodeRedisSentinel {
 }
 
 /** The used part of a `createCluster` client. */
-export interface NodeRedisCluster {
+export interface NodeRedisCluster extends Prefixing {
   readonly isOpen: boolean;
   readonly slots: readonly { readonly master: { readonly id: string } }[];
   sendCommand(firstKey: string, isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
@@ -28,15 +33,17 @@ export interface NodeRedisCluster {
 export class NodeRedisClient extends RedisClient {
   readonly #redis: NodeRedis | NodeRedisSentinel;
   readonly #send: (command: string[]) => Promise<unknown>;
+  readonly #keyPrefix: string;
 
   constructor(redis: NodeRedis | NodeRedisSentinel) {
     super();
     this.#redis = redis;
+    this.#keyPrefix = String(redis._keyPrefix ?? "");
     this.#send = "getSentinelNode" in redis ? (command) => redis.sendCommand(false, command) : (command) => redis.sendCommand(command);
   }
 
   override get place(): RedisClient["place"] {
-    return { database: this.#redis.options?.database ?? 0, keyPrefix: "" };
+    return { database: this.#redis.options?.database ?? 0, keyPrefix: this.#keyPrefix };
   }
 
   get isReady(): boolean {
@@ -48,17 +55,26 @@ export class NodeRedisClient extends RedisClient {
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
-    return runs.map(({ command, args }) => this.#send([command, ...args]));
+    return runs.map((run) => {
+      const { command, args } = prefixed(run, this.#keyPrefix);
+      return this.#send([command, ...args]);
+    });
   }
 }
 
 export class NodeRedisClusterClient extends RedisClient {
   override readonly isCluster = true;
   readonly #cluster: NodeRedisCluster;
+  readonly #keyPrefix: string;
 
   constructor(cluster: NodeRedisCluster) {
     super();
     this.#cluster = cluster;
+    this.#keyPrefix = String(cluster._keyPrefix ?? "");
+  }
+
+  override get place(): RedisClient["place"] {
+    return { database: 0, keyPrefix: this.#keyPrefix };
   }
 
   get isReady(): boolean {
@@ -71,11 +87,14 @@ export class NodeRedisClusterClient extends RedisClient {
 
   /** The library itself writes all commands of one event loop turn to a server at once. */
   send(runs: readonly Run[]): Promise<unknown>[] {
-    return runs.map(({ command, args, firstKey }) => this.#cluster.sendCommand(firstKey, false, [command, ...args]));
+    return runs.map((run) => {
+      const { command, args, firstKey } = prefixed(run, this.#keyPrefix);
+      return this.#cluster.sendCommand(firstKey, false, [command, ...args]);
+    });
   }
 
   override slotOf(key: string): number {
-    return slotOf(key);
+    return slotOf(this.#keyPrefix + key);
   }
 
   override serverOf(slot: number): string {
