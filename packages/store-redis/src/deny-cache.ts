@@ -81,7 +81,9 @@ export class DenyCache {
     const isForgotten = (id: string): boolean =>
       this.#forgetting.has(id) || sentMs <= (this.#forgotten.get(id) ?? this.#forgottenBefore.get(id) ?? Number.NEGATIVE_INFINITY);
     const knowsAny = this.#forgetting.size + this.#forgotten.size + this.#forgottenBefore.size > 0;
-    const mayBeOld = knowsAny && (isForgotten(`${suffix} ${key}`) || isForgotten(`:${limit.name} ${key}`));
+    // A block may have been made or lifted since: then only Redis knows.
+    if (knowsAny && isForgotten(`:${limit.name} ${key}`)) return;
+    const mayBeOld = knowsAny && isForgotten(`${suffix} ${key}`);
     // What was forgotten before that is not known any more.
     const doubtful = mayBeOld || receivedMs - sentMs > rememberedMs;
     let next: KnownState | undefined;
@@ -125,11 +127,9 @@ export class DenyCache {
     this.#noteForgetting(`${suffix} ${key}`, done);
   }
 
-  /** The same for the states of a key under all limits of a name. */
+  /** Drops the states of a key, and does not cache one of that name that is read before `done` has settled. */
   forgetName(name: string, key: string, done: Promise<unknown>): void {
-    for (let state = this.#states.peek(key); state !== undefined; state = state.next) {
-      if (state.suffix.slice(0, state.suffix.lastIndexOf(":")) === `:${name}`) state.doubtful = true;
-    }
+    this.#states.delete(key);
     this.#noteForgetting(`:${name} ${key}`, done);
   }
 
@@ -158,7 +158,7 @@ export class DenyCache {
 
   /**
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
-   * Uncertain rejections return allowed, or undefined if `certain`.
+   * Uncertain rejections return allowed with their longest wait, or undefined if `certain`.
    */
   look({ limit, suffix, deniedMs, longestMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
     const state = this.#find(suffix, key);
@@ -186,15 +186,16 @@ export class DenyCache {
     if (ageMs < 0 || (isOld && (ageMs > longestMs || state.doubtful || !changes.holds(sentMs, steadyMs)))) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const { blocked } = state;
-    if (blocked !== undefined && blocked.untilMs - nowMs > slackMs && !state.doubtful) {
-      return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blocked, nowMs) : undefined;
+    const rough = !decision.allowed && isRough(limit, state, cost);
+    if (blocked !== undefined && blocked.untilMs - nowMs > slackMs) {
+      return rough || state.doubtful ? undefined : blockedDecision(decision, blocked, nowMs);
     }
     // Nobody announces that a limit is used up.
     if (isOld && certain && decision.allowed) return undefined;
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-    if (state.doubtful || !(decision.retryAfterMs > slackMs))
-      return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });
-    return isRough(limit, state, cost) ? undefined : decision;
+    if (rough) return undefined;
+    if (!state.doubtful && decision.retryAfterMs > slackMs) return decision;
+    return certain ? undefined : copyWith(decision, { allowed: true });
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type Check,
   type Clock,
   checkOptions,
+  copyWith,
   type Decided,
   type Inspection,
   type Limit,
@@ -199,18 +200,24 @@ class SharedStore implements RedisStore {
 }
 
 /**
- * The decisions if a cached rejection is certain; the other limits show their last known numbers. Logs with `countRejected` are never
- * cached, so a request with such a limit always goes to Redis: the log must record its rejection.
+ * The decisions if a cached rejection is certain, and no uncertain one may last longer; the other limits show their last known numbers.
+ * Logs with `countRejected` are never cached, so a request with such a limit always goes to Redis: the log must record its rejection.
  */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
-  for (const { known, key, cost, dryRun } of checks) {
+  let certainMs = -1;
+  let uncertainMs = 0;
+  for (const { known, key, cost, shadow, dryRun } of checks) {
     // A dry-run limit must be certain: its decision says whether the key is banned, for example.
     const decision = known.denied?.look(known, key, cost, dryRun);
     if (decision === undefined) return undefined;
-    decisions.push(decision);
+    const { allowed, retryAfterMs } = decision;
+    decisions.push(allowed && retryAfterMs > 0 ? copyWith(decision, { retryAfterMs: 0 }) : decision);
+    if (shadow) continue;
+    if (allowed) uncertainMs = Math.max(uncertainMs, retryAfterMs);
+    else certainMs = Math.max(certainMs, retryAfterMs);
   }
-  return passesAll(checks, decisions) ? undefined : decisions;
+  return certainMs < uncertainMs ? undefined : decisions;
 }
 
 /** A hit for each limit that rejected. */

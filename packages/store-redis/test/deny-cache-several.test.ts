@@ -1,8 +1,10 @@
-import { type Decision, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import type { Check } from "@floodgate/core/store";
+import { type Decision, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import type { Check, Limit } from "@floodgate/core/store";
 import type { RedisServer } from "@floodgate/test-servers";
+import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import type { RedisStoreOptions } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patientStore, yearly } from "./patient-store.js";
@@ -92,6 +94,50 @@ describe("the deny cache, for a request under several limits,", () => {
       runs += trips - 1;
     }
     expect(runs).toBeLessThanOrEqual(2);
+  });
+
+  it("waits for the limit that rejects longest, whatever this process gives back, resets and blocks in between", async () => {
+    const policies = [
+      slidingWindowLog({ limit: 2, window: "500ms" }),
+      tokenBucket({ capacity: 3, refill: 1, every: "700ms" }),
+      fixedWindow({ limit: 4, window: "2s" }),
+    ];
+    const limit = fc.nat(policies.length - 1);
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ cost: fc.integer({ min: 1, max: 4 }) }) },
+      { weight: 2, arbitrary: fc.record({ refund: limit }) },
+      { weight: 1, arbitrary: fc.record({ reset: limit }) },
+      { weight: 1, arbitrary: fc.record({ block: limit, forMs: fc.integer({ min: 1, max: 3000 }) }) },
+    );
+    const passing = fc.record({ passMs: fc.integer({ min: 0, max: 300 }), step });
+    await fc.assert(
+      fc.asyncProperty(fc.array(passing, { minLength: 4, maxLength: 40 }), async (steps) => {
+        const limits = policies.map(limitOf);
+        const stores = await Promise.all([storeOf({ clock }), storeOf({ clock, denyCache: false, prefix: "plain" })]);
+        const charged: Decision[][][] = [];
+        for (const { passMs, step } of steps) {
+          nowMs += passMs;
+          const waits = await Promise.all(
+            stores.map(async (store, i) => {
+              if ("cost" in step) {
+                const decisions = await store.consumeAll(limits.map((limit) => ({ limit, key: "k", ...step })));
+                const rejections = decisions.filter(({ allowed }) => !allowed);
+                if (rejections.length === 0) charged[i] = [...(charged[i] ?? []), decisions];
+                return Math.max(0, ...rejections.map(({ retryAfterMs }) => retryAfterMs));
+              }
+              if ("refund" in step) {
+                const charge = charged[i]?.at(-1)?.[step.refund];
+                return charge && store.settle(limits[step.refund] as Limit, "k", charge, 0);
+              }
+              if ("reset" in step) return store.reset(limits[step.reset] as Limit, "k");
+              return store.block(limits[step.block] as Limit, "k", step.forMs);
+            }),
+          );
+          expect(waits[0]).toEqual(waits[1]);
+        }
+      }),
+      runs(60),
+    );
   });
 
   it("always asks Redis if one limit has countRejected", async () => {

@@ -24,6 +24,7 @@ export interface PatientStore {
   consumeAll(checks: readonly Check[]): Promise<Decision[]>;
   settle(limit: Limit, key: string, decision: Decision, cost: number): Promise<number>;
   reset(limit: Limit, key: string): Promise<void>;
+  block(limit: Limit, key: string, forMs: number): Promise<void>;
 }
 
 /** A store with a long-lived deny cache and a long timeout that already knows the server's clock. */
@@ -35,5 +36,6 @@ export async function patientStore(redis: Redis, options: RedisStoreOptions = {}
     consumeAll: async (checks) => store.consumeAll(checks, patienceMs),
     settle: (limit, key, decision, cost) => store.settle(limit, key, asCharge(decision), cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
+    block: async (limit, key, forMs) => void (await store.block(limit.name, key, forMs, "block", patienceMs)),
   };
 }
