@@ -27,10 +27,11 @@ export function logReader(clients: Clients, known: ReadonlySet<string>, fields: 
 /** The values of fields as users name them: `$http_x_user`, `header:x-user`, `req.user.id`, `cs-username`. */
 export class FieldReaders {
   readonly #unknown: Set<string>;
+  readonly #found = new Set<string>();
   readonly #readers = new WeakMap<LogFormat, Map<string, FieldReader | undefined>>();
   readonly #copies = new Copies();
 
-  /** @param unknown gets the fields that a log does not have. */
+  /** @param unknown gets the fields that no request has had so far. */
   constructor(unknown: Set<string>) {
     this.#unknown = unknown;
   }
@@ -41,9 +42,11 @@ export class FieldReaders {
     if (reader === undefined && !readers.has(name)) {
       reader = name.startsWith("header:") ? format.header(name.slice("header:".length).toLowerCase()) : format.field(name);
       readers.set(name, reader);
-      if (reader === undefined) this.#unknown.add(name);
+      if (!this.#found.has(name)) this.#unknown.add(name);
     }
     const value = reader?.(line);
-    return value === undefined ? undefined : this.#copies.of(value);
+    if (value === undefined) return undefined;
+    if (this.#unknown.delete(name)) this.#found.add(name);
+    return this.#copies.of(value);
   }
 }
