@@ -44,10 +44,10 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request }) {
     const { url, params } = request as Request & { readonly params?: object };
     // The routes of Bun match the target as sent. Its URL is resolved, so that of an unusual target only the parameters are known.
-    if (params && /"\.\.?["#]|\\/.test(JSON.stringify(params))) return [{ path: "..", unknown: "before" }];
+    if (/"\.\.?["#]|\\/.test(JSON.stringify(params))) return [{ path: "..", unknown: "before" }];
     const path = new URL(url).pathname;
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
-    const page = path.replace(/((\/?__|\/q-)data\.json|(\/_(root)?)?\.data)$/, "");
+    const page = path.replace(/(\/?__|\/q-)data\.json$|(\/_(root)?)?\.data$/, "");
     // Some servers pass a URL as the client wrote it. To Elysia, a `#` is part of the path.
     const sent = url.slice(url.indexOf("/", 8)).replace(/\?.*/, "");
     return page === sent ? page : [path, page, sent, sent.replace(/#.*/, "")];
@@ -69,8 +69,10 @@ function address({ request, context }: FetchRequest): string | undefined {
 }
 
 /** A request that was decided. */
-export interface Decided extends Pick<Checked, "response" | "finish"> {
+export interface Decided extends Pick<Checked, "response"> {
   readonly outcome: Outcome;
+  /** @param without the status if there is no response. Default 500. */
+  finish<R extends Response | undefined>(response: R, without?: number): R;
 }
 
 /** What `check` answers. The wrapper does without it, because an object with a getter takes a microsecond to make. */

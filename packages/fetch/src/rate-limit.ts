@@ -63,23 +63,29 @@ export function rateLimit<
   functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
 
   const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Decided> => {
-    const { headers, afterResponse } = outcome;
+    const { headers, status, body, decision, delayMs, afterResponse } = outcome;
     const keepAlive = (work: Promise<unknown>): void =>
       ([{ waitUntil }, call.context, ...more, call.request] as Required<FetchRateLimitOptions<Context>>[])
         .find((passed) => typeof passed?.waitUntil === "function")
         ?.waitUntil(work);
     const end = afterResponse && new WebResponseEnd(call.request, call.context, afterResponse, keepAlive);
-    const finish = <R extends Response | undefined>(response: R): R => {
+    const finish = <R extends Response | undefined>(response: R, without?: number): R => {
       const sent = (response && withHeaders(response, headers)) as R;
-      return end ? end.watch(sent) : sent;
+      return end ? end.watch(sent, without) : sent;
     };
     const answered = (response?: Response): Decided => ({ response, outcome, finish });
     if (outcome.action === "reject") {
-      const reject = (own?: Response): Decided => answered(answer(outcome, own));
-      return onLimited ? answeredBy(() => onLimited(call, outcome.decision), example).then(reject) : reject();
+      const reject = (own?: Response): Decided =>
+        answered(
+          own
+            ? withHeaders(own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own, headers)
+            : // Made with all of its headers, which costs less than to add them.
+              new Response(body.text, { status, headers: [["content-type", body.contentType], ...pairs(headers)] }),
+        );
+      return onLimited ? answeredBy(() => onLimited(call, decision), example).then(reject) : reject();
     }
-    if (outcome.delayMs === 0) return answered();
-    return turnOf(call.request, call.context, outcome.delayMs, limit.waiting).then((isServed) =>
+    if (!delayMs) return answered();
+    return turnOf(call.request, call.context, delayMs, limit.waiting).then((isServed) =>
       answered(isServed ? undefined : new Response(null, { status: clientClosedRequest })),
     );
   };
@@ -97,7 +103,8 @@ export function rateLimit<
       const { response, finish } = isPromise(deciding) ? await deciding : deciding;
       if (response) return response;
       try {
-        return finish(await handler(request, context, ...more));
+        // On Bun, the handler of a WebSocket answers nothing.
+        return finish(await handler(request, context, ...more), 101);
       } catch (error) {
         // React Router and others throw responses too.
         throw finish(error instanceof Response ? error : undefined) ?? error;
@@ -109,10 +116,3 @@ export function rateLimit<
 }
 
 const example = '() => new Response("Slow down", { status: 429 })';
-
-/** The response to a rejected request. @param own what `onLimited` has answered. */
-function answer({ status, body, headers }: Outcome, own?: Response): Response {
-  // Made with all of its headers, which costs less than to add them.
-  if (own === undefined) return new Response(body.text, { status, headers: [["Content-Type", body.contentType], ...pairs(headers)] });
-  return withHeaders(own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own, headers);
-}

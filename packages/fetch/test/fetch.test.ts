@@ -107,6 +107,18 @@ it.each<[string, object, FetchContext]>([
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
 });
 
+it("a WebSocket on Bun, whose handler answers nothing, has the status 101, and a handler that throws 500", async () => {
+  const statuses: number[] = [];
+  const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) > 0 && status >= 400 });
+  const bun = { requestIP: () => ({ address: ip }), port: 3000 };
+  expect(await limit(any(() => undefined as never))(request(), bun)).toBeUndefined();
+  const fault = new Error("handler");
+  const failing = limit(any(() => Promise.reject(fault)));
+  await expect(failing(request(), bun)).rejects.toBe(fault);
+  expect(statuses).toEqual([101, 500]);
+  expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
+});
+
 /** What Bun's `routes` match: the target as sent. They decode the values of parameters. */
 const decodedOf = (segment = ""): string => (/%(?![\da-f]{2})/i.test(segment) ? segment : decodeURIComponent(segment));
 

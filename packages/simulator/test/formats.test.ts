@@ -155,19 +155,6 @@ describe.each(formatNames)("the format %s", (name) => {
     const { notes } = await simulate([logOf(lines)], set, { keys });
     expect(notes).toContain('The log does not have a field "req.headers.x-ap", so no request has it.');
   });
-
-  it.each(["caddy  | ", "web_1 | ", "[my.app-1]  | "])(
-    "is read behind the name of a service, as docker compose prints it: %s",
-    async (prefix) => {
-      const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
-      const twice = [...lines, lines.at(-1) as string];
-      for (const format of [undefined, name]) {
-        const alone = await simulate([logOf(twice)], set, { format });
-        expect(alone.rules[0]).toMatchObject({ requests: 2, limited: 1 });
-        expect(await simulate([logOf(twice.map((line) => prefix + line))], set, { format })).toEqual(alone);
-      }
-    },
-  );
 });
 
 describe("a W3C log without the column `date`", () => {

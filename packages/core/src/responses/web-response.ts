@@ -114,11 +114,12 @@ export class WebResponseEnd {
   /**
    * Watches the body of the response. Returns the response to send in its place.
    * @param response undefined if the app failed, and its framework answers with an error.
+   * @param without the status if there is no response.
    */
-  watch<R extends WebResponse | undefined>(response: R): R {
+  watch<R extends WebResponse | undefined>(response: R, without = 500): R {
     if (this.#ended === undefined) return response;
     this.#keepAlive(this.#over as Promise<unknown>);
-    const { body, status } = response ?? { body: null, status: 500 };
+    const { body, status } = response ?? { body: null, status: without };
     if (this.#upgraded !== undefined) {
       this.#lastStatus = status;
       return response;
