@@ -59,8 +59,12 @@ export abstract class RedisClient {
 }
 
 /** A run whose keys have what the client writes before each. For libraries that leave the keys of raw commands as they are. */
-export function prefixed({ command, args, firstKey }: Run, keyPrefix: string): Run {
-  if (keyPrefix === "") return { command, args, firstKey };
-  const end = 2 + Number(args[1]);
-  return { command, args: args.map((arg, i) => (i > 1 && i < end ? keyPrefix + arg : arg)), firstKey: keyPrefix + firstKey };
+export function prefixed(run: Run, keyPrefix: string): Run {
+  const { command, args, firstKey } = run;
+  if (keyPrefix === "") return run;
+  return {
+    command,
+    args: args.map((arg, i) => (i > 1 && i < 2 + Number(args[1]) ? keyPrefix + arg : arg)),
+    firstKey: keyPrefix + firstKey,
+  };
 }

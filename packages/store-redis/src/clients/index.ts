@@ -2,7 +2,7 @@ import { invalidOption } from "@floodgate/core/store";
 import type { RedisClient } from "./client.js";
 import { type Glide, GlideClientOf } from "./glide.js";
 import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
-import { type NodeRedis, NodeRedisClient, type NodeRedisCluster, NodeRedisClusterClient, type NodeRedisSentinel } from "./node-redis.js";
+import { type NodeRedis, NodeRedisClient, type NodeRedisCluster, type NodeRedisSentinel } from "./node-redis.js";
 import { type Upstash, UpstashClient, upstashConnection } from "./upstash.js";
 
 /**
@@ -19,7 +19,7 @@ export type AnyRedis = Ioredis | IoredisCluster | NodeRedis | NodeRedisCluster |
 export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (has<IoredisCluster>(client, "evalsha", "pipeline") && client.isCluster === true) return new IoredisClusterClient(client);
   if (has<Ioredis>(client, "evalsha", "connect") && typeof client.status === "string") return new IoredisClient(client);
-  if (has<NodeRedisCluster>(client, "sendCommand", "nodeClient")) return new NodeRedisClusterClient(client);
+  if (has<NodeRedisCluster>(client, "sendCommand", "nodeClient")) return new NodeRedisClient(client);
   if (has<NodeRedis | NodeRedisSentinel>(client, "sendCommand") && typeof client.isReady === "boolean") return new NodeRedisClient(client);
   if (has<Glide>(client, "invokeScript")) return new GlideClientOf(client, has(client, "pubsubShardChannels"));
   const connection = upstashConnection(client);

@@ -31,77 +31,55 @@ export interface NodeRedisCluster extends Prefixing {
 }
 
 export class NodeRedisClient extends RedisClient {
-  readonly #redis: NodeRedis | NodeRedisSentinel;
-  readonly #send: (command: string[]) => Promise<unknown>;
-  readonly #keyPrefix: string;
+  override readonly isCluster: boolean;
+  protected readonly redis: AnyNodeRedis;
+  protected readonly keyPrefix: string;
 
-  constructor(redis: NodeRedis | NodeRedisSentinel) {
+  constructor(redis: NodeRedis | NodeRedisSentinel | NodeRedisCluster) {
     super();
-    this.#redis = redis;
-    this.#keyPrefix = String(redis._keyPrefix ?? "");
-    this.#send = "getSentinelNode" in redis ? (command) => redis.sendCommand(false, command) : (command) => redis.sendCommand(command);
+    this.redis = redis as AnyNodeRedis;
+    this.isCluster = "nodeClient" in redis;
+    this.keyPrefix = String(redis._keyPrefix ?? "");
   }
 
   override get place(): RedisClient["place"] {
-    return { database: this.#redis.options?.database ?? 0, keyPrefix: this.#keyPrefix };
+    return { database: this.redis.options?.database ?? 0, keyPrefix: this.keyPrefix };
   }
 
   get isReady(): boolean {
-    return this.#redis.isReady;
+    const { isOpen, isReady, slots } = this.redis;
+    return slots ? isOpen && slots.length > 0 : isReady;
   }
 
   override wake(): string | undefined {
-    return wake(this.#redis);
-  }
-
-  send(runs: readonly Run[]): Promise<unknown>[] {
-    return runs.map((run) => {
-      const { command, args } = prefixed(run, this.#keyPrefix);
-      return this.#send([command, ...args]);
-    });
-  }
-}
-
-export class NodeRedisClusterClient extends RedisClient {
-  override readonly isCluster = true;
-  readonly #cluster: NodeRedisCluster;
-  readonly #keyPrefix: string;
-
-  constructor(cluster: NodeRedisCluster) {
-    super();
-    this.#cluster = cluster;
-    this.#keyPrefix = String(cluster._keyPrefix ?? "");
-  }
-
-  override get place(): RedisClient["place"] {
-    return { database: 0, keyPrefix: this.#keyPrefix };
-  }
-
-  get isReady(): boolean {
-    return this.#cluster.isOpen && this.#cluster.slots.length > 0;
-  }
-
-  override wake(): string | undefined {
-    return wake(this.#cluster);
+    return this.redis.isOpen ? undefined : "the client is not connected: call `await client.connect()` first, and close it after the app";
   }
 
   /** The library itself writes all commands of one event loop turn to a server at once. */
   send(runs: readonly Run[]): Promise<unknown>[] {
     return runs.map((run) => {
-      const { command, args, firstKey } = prefixed(run, this.#keyPrefix);
-      return this.#cluster.sendCommand(firstKey, false, [command, ...args]);
+      const { command, args, firstKey } = prefixed(run, this.keyPrefix);
+      const words = [command, ...args];
+      if (this.isCluster) return this.redis.sendCommand(firstKey, false, words);
+      return "getSentinelNode" in this.redis ? this.redis.sendCommand(false, words) : this.redis.sendCommand(words);
     });
   }
 
   override slotOf(key: string): number {
-    return slotOf(this.#keyPrefix + key);
+    return this.isCluster ? slotOf(this.keyPrefix + key) : 0;
   }
 
   override serverOf(slot: number): string {
-    return this.#cluster.slots[slot]?.master.id ?? "";
+    return this.redis.slots?.[slot]?.master.id ?? "";
   }
 }
 
-function wake({ isOpen }: { isOpen: boolean }): string | undefined {
-  return isOpen ? undefined : "the client is not connected: call `await client.connect()` first, and close it after the app";
+/** What is used of any of these clients. */
+interface AnyNodeRedis extends Prefixing {
+  readonly isOpen: boolean;
+  readonly isReady: boolean;
+  readonly slots?: NodeRedisCluster["slots"];
+  readonly options?: NodeRedis["options"];
+  // biome-ignore lint/suspicious/noExplicitAny: clients differ in the arguments before the command
+  sendCommand(...args: any[]): Promise<unknown>;
 }
