@@ -45,6 +45,11 @@ export class TcpProxy {
     for (const [client, server] of this.#clients) breakOff(client, server);
   }
 
+  /** Loses all that open connections carry from now on, like a firewall that has forgotten them. New connections work. */
+  silence(): void {
+    for (const sockets of this.#clients) for (const socket of sockets) socket.removeAllListeners("data").resume();
+  }
+
   /** Half-closes all connections towards the clients: they see the end, but can still send. */
   halfClose(): void {
     for (const client of this.#clients.keys()) client.end();

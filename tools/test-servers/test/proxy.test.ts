@@ -154,6 +154,17 @@ describe("a proxy", () => {
     expect(proxy.accepted).toBe(2);
   });
 
+  it("loses what open connections carry, while new ones work", async () => {
+    const { client, far } = await connection();
+    proxy.silence();
+    client.socket.write("lost");
+    far.socket.write("lost");
+    const again = await connection();
+    again.client.socket.write("request");
+    await arrival(again.far, "request");
+    expect([client.text, client.error, far.text, far.error]).toEqual(["", undefined, "", undefined]);
+  });
+
   it("half-closes a connection: the client sees its end and can still send", async () => {
     const { client, far } = await connection();
     proxy.halfClose();

@@ -16,6 +16,8 @@ export function connectRedis(settings: Settings, password: string | undefined, l
     // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
     reconnectOnError: ({ message }) => message.includes("READONLY"),
     connectTimeout: 5000,
+    // A network that drops packets closes no connection, and a machine that has gone none either: TCP tries on for up to 15 minutes.
+    socketTimeout: 5000,
     username: address.username,
     password: password ?? address.password,
     ...(tls && { tls: settings.cluster ? {} : { servername: isIP(host) === 0 ? host : "" } }),

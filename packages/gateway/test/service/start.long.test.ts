@@ -4,7 +4,7 @@ import { createServer, request } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { pushRules } from "@floodgate/rules";
-import { startRedis } from "@floodgate/test-servers";
+import { startProxy, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { gateway, serve } from "../../src/index.js";
@@ -158,6 +158,19 @@ describe("with Redis", () => {
     await redis.kill();
     await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(503);
     expect(log.messages.join("\n")).not.toMatch(/(Redis does not answer\n){3}/);
+  });
+
+  it("leaves a connection to Redis that has fallen silent", async () => {
+    const redis = await startRedis();
+    const network = await startProxy(redis.port);
+    onTestFinished(() => redis.stop());
+    onTestFinished(() => network.stop());
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0", redis: `redis://127.0.0.1:${network.port}` });
+    const { admin } = running.addresses;
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(200);
+    network.silence();
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(503);
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(200);
   });
 
   it("is not ready while Redis answers but cannot count, and finds the new master after a failover", async () => {
