@@ -70,16 +70,9 @@ export function mistakesIn(errors: readonly unknown[]): Mistake[] {
   return [...mistakes.values()];
 }
 
-/** What core asks for in code, and what a file can hold of it: no function. */
-const fileWords = [
-  ["a function of the request, a name or a tuple of names", "a name or a list of names"],
-  ["a function or a list of statuses", "a list of statuses"],
-  ["Write refundWhen: (status) => status >= 500, or refundWhen:", "Write refundWhen:"],
-] as const;
-
-/** A message of core about a rule in a file. */
+/** A message of core about a rule in a file, which can hold no function. */
 export function inFileWords(message: string): string {
-  return fileWords.reduce((text, [words, own]) => text.replace(words, own), message);
+  return message.replace(/a function (of the request, |or )|\(status\) .* or refundWhen: /g, "");
 }
 
 /** The error that reports mistakes. `positions` has the position of each, in the same order. */

@@ -17,7 +17,7 @@ type ContextKey<Context> = (context: Context) => Promised<Key | undefined>;
 
 /** What limits of contexts say in their own way, because a context has no address, route or header. */
 interface ContextLimit<Context, Own extends string> {
-  /** What to count by: a function, `"global"`, a name in `keys`, or a tuple of names. */
+  /** What to count by: a function, `"global"`, a name in `keys`, or a list of names. */
   key?: ContextKey<Context> | "global" | Own | `secret:${Own}` | readonly ("global" | Own | `secret:${Own}`)[];
   /** What happens to a context without a key: `"skip"` does not count it, `"reject"` rejects it, and `"error"` fails. Default `"error"`. */
   onMissingKey?: "skip" | "reject" | "error";

@@ -47,7 +47,7 @@ export function parseKeyName(name: string): { readonly name: string; readonly se
   return { name, secret: name.startsWith(headerMark) && secretHeaders.has(name.slice(headerMark.length).toLowerCase()) };
 }
 
-/** A function of the request, a name, or a tuple of names. */
+/** A function of the request, a name, or a list of names. */
 export type KeyOption<Req, Own extends string = never> = KeyFunction<Req> | KeyName<Own> | readonly KeyName<Own>[];
 
 /** What the keys of one middleware's rules may name. */
@@ -61,7 +61,7 @@ type Source<Req> = (context: RequestContext<Req>) => Promised<CountedKey | undef
 
 export interface KeySource<Req> {
   readonly of: Source<Req>;
-  /** Of the key, or of each part of a tuple of names. */
+  /** Of the key, or of each part of a list of names. */
   readonly kind: KeyKind | readonly KeyKind[];
   /** Whether the key may need the client's address: as a part of it, or for a function that takes more than the request. */
   readonly readsAddress: boolean;
@@ -188,7 +188,7 @@ function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): Flo
   const isName = near === undefined && typeof key === "string" && /^[a-z]\w{0,40}$/i.test(key);
   return new FloodgateError(
     "FLOODGATE_UNKNOWN_KEY",
-    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`${isName ? `: keys: { ${key}: (req) => req.user?.id }` : ""}.`,
+    `${where}: \`key\` must be a function of the request, a name or a list of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`${isName ? `: keys: { ${key}: (req) => req.user?.id }` : ""}.`,
   );
 }
 

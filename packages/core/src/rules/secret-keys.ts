@@ -64,9 +64,9 @@ function keyToDigest(key: Key): string {
 export type KeyKind = "address" | "secret" | "plain";
 
 /**
- * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple of names, and `key` is not a
+ * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a list of names, and `key` is not a
  * tuple of the same length.
- * @param kinds the kind of each part of a tuple of names, or of the whole key.
+ * @param kinds the kind of each part of a list of names, or of the whole key.
  * @param ipv6Prefix turns addresses of any notation into the text that the rule counts. Without it, addresses stay as they are.
  */
 export function namedKeyText(key: Key, kinds: KeyKind | readonly KeyKind[], digests: KeyDigests, ipv6Prefix?: number): string | undefined {

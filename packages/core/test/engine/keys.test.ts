@@ -185,7 +185,7 @@ describe("keys", () => {
     }
   });
 
-  it("a tuple of names is one key made of all parts", async (web) => {
+  it("a list of names is one key made of all parts", async (web) => {
     const app = await web.start({ policy, key: ["header:x-a", "header:x-b"] });
     for (const [a, b, status] of [
       ["1", "2", 200],
