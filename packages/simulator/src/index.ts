@@ -3,12 +3,10 @@
 // Replays
 export { simulate, type LogSummary, type MemoryNeed, type SimulatedRule, type SimulateOptions, type Simulation } from "./simulate.js";
 export type { MeasuredClient, Peak, RuleMeasure } from "./measure/rule-meter.js";
-export type { ReplayOptions } from "./replay/replay-logs.js";
-export { type AppFields, type AppNames, appNames } from "./replay/replay.js";
+export { type AppFields, type AppNames, appNames, type ReplayOptions } from "./replay/replay.js";
 
 // Live
-export { follow, type FollowOptions } from "./live/follow.js";
-export { type Growing, GrowingFile, GrowingStream } from "./live/tail.js";
+export { follow, type FollowOptions, type Growing, GrowingFile, GrowingStream } from "./live/follow.js";
 export { type ShadowWatch, watchShadowRules, type WatchOptions } from "./live/watch-shadow-rules.js";
 export type { LineBatch } from "./read/lines.js";
 
@@ -17,7 +15,7 @@ export { compare, type ComparedPolicy, type CompareOptions, type Comparison, typ
 export { parsePolicy } from "./compare/policy-text.js";
 export type { TrialOptions } from "./compare/trial.js";
 export { type RateDistribution, suggest, type SuggestedRule, type Suggestion, type SuggestOptions } from "./suggest/suggest.js";
-export type { Quantile } from "./suggest/quantile.js";
+export type { Quantile } from "./suggest/needs.js";
 
 // Logs
 export { fileSource, type LogSource } from "./read/source.js";
@@ -25,8 +23,7 @@ export { formatNames, formatOf } from "./formats/known.js";
 export type { FieldReader, LogFormat, LogRequest, Skip } from "./formats/log-format.js";
 
 // Reports
-export { simulationLine, simulationText } from "./print/simulation.js";
-export { comparisonText } from "./print/comparison.js";
+export { comparisonText, simulationLine, simulationText } from "./print/text.js";
 export { suggestionText } from "./suggest/rules-file.js";
 export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
 export { type Column, type Paint, sanitize, table } from "./print/table.js";

@@ -1,14 +1,13 @@
 import type { Policy } from "@floodgate/core";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "./formats/log-format.js";
-import { KeyIndex } from "./measure/key-index.js";
-import { widthOf } from "./measure/key-state.js";
+import { widthOf } from "./measure/key-states.js";
+import { KeyIndex } from "./measure/numbers.js";
 import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
+import type { Tally } from "./read/requests.js";
 import type { LogSource } from "./read/source.js";
-import type { Tally } from "./read/tally.js";
 import { notesOf } from "./replay/notes.js";
-import { defaultMaxClients, Replay } from "./replay/replay.js";
-import { type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
+import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "./replay/replay.js";
 
 export interface SimulateOptions extends ReplayOptions {
   /** How many clients are listed. Default 10. */

@@ -1,8 +1,7 @@
 import type { RuleSet } from "@floodgate/core/rules";
 import { describe, expect, it } from "vitest";
 import { simulate } from "../src/index.js";
-import { Replay } from "../src/replay/replay.js";
-import { replayLogs } from "../src/replay/replay-logs.js";
+import { Replay, replayLogs } from "../src/replay/replay.js";
 import { accessLog, lineAt, logOf, randomLog, rules } from "./logs.js";
 
 interface Line {

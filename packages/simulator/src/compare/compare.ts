@@ -1,8 +1,8 @@
 import type { Policy } from "@floodgate/core";
 import { parseDuration } from "@floodgate/core";
 import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
+import type { Tally } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
-import type { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { parsePolicy } from "./policy-text.js";

@@ -1,10 +1,9 @@
 import type { Policy } from "@floodgate/core";
 import { invalidOption, type PlainRule, type RuleSet } from "@floodgate/core/rules";
-import { KeyIndex } from "../measure/key-index.js";
+import { KeyIndex } from "../measure/numbers.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
-import { defaultMaxClients, Replay } from "../replay/replay.js";
-import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
+import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "../replay/replay.js";
 import { measuring, policyOf } from "../simulate.js";
 
 /** Which requests policies are tried on, and whom they count. */

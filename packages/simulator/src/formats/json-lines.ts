@@ -28,7 +28,12 @@ export class JsonFormat implements LogFormat {
 
   /** The object that a line stands for. */
   protected read(text: string): object | undefined {
-    return parseObject(text);
+    if (!/^\s*\{/.test(text)) return undefined;
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
   }
 
   parse(text: string): LogRequest | Skip {
@@ -132,15 +137,4 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string")) return value.join(", ");
   return undefined;
-}
-
-function parseObject(text: string): object | undefined {
-  const start = text.indexOf("{");
-  if (start < 0 || text.slice(0, start).trim() !== "") return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,8 @@
 import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { type InventoryLimit, inventory, isUnchecked } from "@floodgate/core/rules";
-import { KeyIndex } from "../measure/key-index.js";
+import { KeyIndex } from "../measure/numbers.js";
 import { RuleMeter } from "../measure/rule-meter.js";
-import { Tally } from "../read/tally.js";
+import { Tally } from "../read/requests.js";
 import { unmeasuredNote } from "../replay/notes.js";
 import { defaultMaxClients } from "../replay/replay.js";
 import { measuredRule, type SimulatedRule, type SimulateOptions, type Simulation, summaryOf } from "../simulate.js";

@@ -1,8 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import TinyQueue from "tinyqueue";
-import type { KeyIndex } from "./key-index.js";
-import { Numbers } from "./numbers.js";
-import { WindowSums } from "./window-sums.js";
+import { type KeyIndex, Numbers, WindowSums } from "./numbers.js";
 
 /** The most units that one client got, or asked for, in a window. */
 export interface Peak {
@@ -81,8 +79,8 @@ export class RuleMeter {
   readonly #asked: WindowSums;
   readonly #got: WindowSums;
   readonly #gotInSecond = new WindowSums(burstMs);
-  #worst: MostUnits;
-  #burst: MostUnits = { windowMs: burstMs, units: 0, client: -1, atMs: undefined };
+  #worst: Peak;
+  #burst: Peak = { windowMs: burstMs, units: 0, key: undefined, atMs: undefined };
   readonly #live: LiveKeys = new LiveKeys();
 
   /** @param windowMs the length of the windows in which clients are measured. @param keys may be shared with other meters. */
@@ -116,8 +114,8 @@ export class RuleMeter {
       return;
     }
     this.#lockedUntil.set(client, 0);
-    this.#worst = more(this.#worst, client, this.#got.add(client, nowMs, cost), nowMs);
-    this.#burst = more(this.#burst, client, this.#gotInSecond.add(client, nowMs, cost), nowMs);
+    this.#worst = more(this.#worst, key, this.#got.add(client, nowMs, cost), nowMs);
+    this.#burst = more(this.#burst, key, this.#gotInSecond.add(client, nowMs, cost), nowMs);
   }
 
   #lock(client: number, nowMs: number, retryAfterMs: number): void {
@@ -152,8 +150,8 @@ export class RuleMeter {
       heaviest: this.#most(top, this.#made),
       longestLockoutMs: clients.reduce((longest, client) => Math.max(longest, this.#longest.get(client)), 0),
       windowMs: this.#windowMs,
-      worstWindow: this.#peakOf(this.#worst),
-      burst: this.#peakOf(this.#burst),
+      worstWindow: this.#worst,
+      burst: this.#burst,
       delayed: this.#delayed,
       queuedMs: this.#queuedMs,
       longestQueuedMs: this.#longestQueuedMs,
@@ -173,10 +171,6 @@ export class RuleMeter {
 
   #clients(): number[] {
     return Array.from({ length: this.#keys.size }, (_, client) => client);
-  }
-
-  #peakOf({ windowMs, units, client, atMs }: MostUnits): Peak {
-    return { windowMs, units, key: this.#keys.keyOf(client), atMs };
   }
 
   #clientOf(client: number): MeasuredClient {
@@ -204,13 +198,8 @@ export class RuleMeter {
   }
 }
 
-/** The most units of any client in a window. */
-interface MostUnits extends Omit<Peak, "key"> {
-  readonly client: number;
-}
-
-function more(most: MostUnits, client: number, units: number, atMs: number): MostUnits {
-  return units > most.units ? { windowMs: most.windowMs, units, client, atMs } : most;
+function more(most: Peak, key: string, units: number, atMs: number): Peak {
+  return units > most.units ? { windowMs: most.windowMs, units, key, atMs } : most;
 }
 
 /** How many keys a store holds at once: a key is held from its first request until its state is the same as none. */

@@ -1,13 +1,18 @@
+import TinyQueue from "tinyqueue";
 import type { LogRequest } from "../formats/log-format.js";
-import { firstTimeOf, type ReadOptions, requestsOf } from "./requests.js";
+import { type ReadOptions, requestsOf, Tally } from "./requests.js";
 import type { LogSource } from "./source.js";
-import { Tally } from "./tally.js";
 
-/** A log that is being read. */
+/** A log that is read, or will be. */
 interface Reading {
   readonly batches: AsyncGenerator<LogRequest[]>;
-  batch: LogRequest[];
+  /** In the order of first times. */
+  readonly number: number;
+  batch: readonly LogRequest[];
   at: number;
+  isOpen: boolean;
+  /** The time of its next request. A log whose batch is used up comes first, to get another one. */
+  nextMs: number;
 }
 
 /**
@@ -15,65 +20,39 @@ interface Reading {
  * is opened when its first time comes.
  */
 export async function* readLogs(sources: readonly LogSource[], options: ReadOptions, tally: Tally): AsyncGenerator<LogRequest[]> {
-  const [first, ...others] = sources;
-  if (first === undefined) return;
-  if (others.length === 0) {
-    yield* requestsOf(first, options, tally);
-    return;
-  }
-  const waiting = await byFirstTime(sources, options);
-  const open: Reading[] = [];
-  const begin = async (source: LogSource): Promise<void> => {
-    const reading: Reading = { batches: requestsOf(source, options, tally), batch: [], at: 0 };
-    if (await fill(reading)) open.push(reading);
-  };
-  while (open.length > 0 || waiting.length > 0) {
-    while (waiting[0] !== undefined && waiting[0].firstMs <= lowest(open)) await begin((waiting.shift() as { source: LogSource }).source);
-    const untilMs = waiting[0]?.firstMs ?? Number.POSITIVE_INFINITY;
-    const batch = mergeUntil(open, untilMs);
-    if (batch.length > 0) yield batch;
-    for (const reading of [...open]) {
-      if (reading.at >= reading.batch.length && !(await fill(reading))) open.splice(open.indexOf(reading), 1);
+  const readings = (await byFirstTime(sources, options)).map(([source, nextMs], number): Reading => {
+    return { batches: requestsOf(source, options, tally), number, batch: [], at: 0, isOpen: false, nextMs };
+  });
+  const queue = new TinyQueue(readings, (a, b) => a.nextMs - b.nextMs || Number(a.isOpen) - Number(b.isOpen) || a.number - b.number);
+  let merged: LogRequest[] = [];
+  for (let log = queue.pop(); log !== undefined; log = queue.pop()) {
+    const next = log.batch[log.at++];
+    if (next !== undefined) merged.push(next);
+    else {
+      if (merged.length > 0) yield merged;
+      merged = [];
+      const { done, value } = await log.batches.next();
+      if (done === true) continue;
+      Object.assign(log, { batch: value, at: 0, isOpen: true });
     }
+    log.nextMs = log.batch[log.at]?.timeMs ?? Number.NEGATIVE_INFINITY;
+    queue.push(log);
   }
-}
-
-/** Takes requests in order, until one log's batch is used up or a time comes at which another log begins. */
-function mergeUntil(open: readonly Reading[], untilMs: number): LogRequest[] {
-  const merged: LogRequest[] = [];
-  for (;;) {
-    let earliest: Reading | undefined;
-    for (const reading of open) {
-      if (reading.at >= reading.batch.length) return merged;
-      if (earliest === undefined || timeOf(reading) < timeOf(earliest)) earliest = reading;
-    }
-    if (earliest === undefined || timeOf(earliest) >= untilMs) return merged;
-    merged.push(earliest.batch[earliest.at++] as LogRequest);
-  }
-}
-
-function timeOf({ batch, at }: Reading): number {
-  return (batch[at] as LogRequest).timeMs;
-}
-
-function lowest(open: readonly Reading[]): number {
-  return Math.min(Number.POSITIVE_INFINITY, ...open.map(timeOf));
-}
-
-async function fill(reading: Reading): Promise<boolean> {
-  const { done, value } = await reading.batches.next();
-  if (done === true) return false;
-  reading.batch = value;
-  reading.at = 0;
-  return true;
 }
 
 /** The logs by their first times. What can be read only once comes first. */
-async function byFirstTime(sources: readonly LogSource[], options: ReadOptions): Promise<{ source: LogSource; firstMs: number }[]> {
-  const known: { source: LogSource; firstMs: number }[] = [];
+async function byFirstTime(sources: readonly LogSource[], options: ReadOptions): Promise<[source: LogSource, firstMs: number][]> {
+  const known: [LogSource, number][] = [];
   for (const source of sources) {
-    const firstMs = source.once === true ? undefined : await firstTimeOf(source, options, new Tally());
-    known.push({ source, firstMs: firstMs ?? Number.NEGATIVE_INFINITY });
+    const isFirst = sources.length === 1 || source.once === true;
+    known.push([source, (isFirst ? undefined : await firstTimeOf(source, options)) ?? Number.NEGATIVE_INFINITY]);
   }
-  return known.sort((a, b) => a.firstMs - b.firstMs || sources.indexOf(a.source) - sources.indexOf(b.source));
+  return known.sort(([, a], [, b]) => a - b || 0);
+}
+
+/** The earliest time among the first lines of a log; undefined if it has no request. */
+async function firstTimeOf(source: LogSource, options: ReadOptions): Promise<number | undefined> {
+  const first = requestsOf(source, { ...options, reorder: 1000, onProgress: undefined }, new Tally());
+  for await (const [earliest] of first) return earliest?.timeMs;
+  return undefined;
 }

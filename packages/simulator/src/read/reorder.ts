@@ -1,5 +1,5 @@
 import TinyQueue from "tinyqueue";
-import type { LogFormat, LogRequest } from "../formats/log-format.js";
+import type { LogRequest } from "../formats/log-format.js";
 
 const maxCharacters = 64 * 1024 * 1024;
 
@@ -8,6 +8,13 @@ export interface Kept {
   readonly targets: boolean;
   /** The whole line, for other fields. */
   readonly lines: boolean;
+}
+
+interface HeldRequest extends LogRequest {
+  /** The characters of its line. */
+  readonly length: number;
+  /** In the order of coming. */
+  readonly number: number;
 }
 
 /**
@@ -33,7 +40,10 @@ export class ReorderBuffer {
    * @param length the characters of its line.
    */
   add(request: LogRequest, address: string | undefined, length: number): void {
-    this.#held.push(new HeldRequest(request, address, this.#keeps, length, this.#count++));
+    const { timeMs, method, format } = request;
+    const target = this.#keeps.targets ? request.target : "/";
+    const line = this.#keeps.lines ? request.line : undefined;
+    this.#held.push({ timeMs, address, method, target, line, format, length, number: this.#count++ });
     this.#characters += length;
     this.#newestMs = Math.max(this.#newestMs, request.timeMs);
   }
@@ -60,36 +70,5 @@ export class ReorderBuffer {
     const request = this.#held.pop();
     this.#characters -= request?.length ?? 0;
     return request;
-  }
-}
-
-/** A class, because core adds a property to each request, for which an object literal has no room. */
-class HeldRequest implements LogRequest {
-  readonly timeMs: number;
-  readonly address: string | undefined;
-  readonly method: string;
-  readonly target: string;
-  readonly line: unknown;
-  readonly format: LogFormat;
-  /** The characters of its line. */
-  readonly length: number;
-  /** In the order of coming. */
-  readonly number: number;
-
-  constructor(
-    { timeMs, method, target, line, format }: LogRequest,
-    address: string | undefined,
-    keeps: Kept,
-    length: number,
-    number: number,
-  ) {
-    this.timeMs = timeMs;
-    this.address = address;
-    this.method = method;
-    this.target = keeps.targets ? target : "/";
-    this.line = keeps.lines ? line : undefined;
-    this.format = format;
-    this.length = length;
-    this.number = number;
   }
 }

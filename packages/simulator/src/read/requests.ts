@@ -1,10 +1,9 @@
 import { detectFormat, type FormatOptions, formatNames, formatOf } from "../formats/known.js";
-import type { LogFormat, LogRequest } from "../formats/log-format.js";
+import type { LogFormat, LogRequest, Skip } from "../formats/log-format.js";
 import { isBlank } from "../formats/pattern.js";
 import { Copies, type LineBatch, linesOf } from "./lines.js";
 import { type Kept, ReorderBuffer } from "./reorder.js";
 import { bytesOf, type LogSource } from "./source.js";
-import type { Tally } from "./tally.js";
 
 export interface LogOptions extends FormatOptions {
   /** The name of the log's format, or a pattern in the syntax of nginx's `log_format`. Default: found out for each log. */
@@ -17,6 +16,28 @@ export interface ReadOptions extends LogOptions {
   /** How many requests are sorted by time at once. */
   readonly reorder: number;
   readonly keeps: Kept;
+}
+
+/** What was read of logs. */
+export class Tally {
+  /** `requests`, and all kinds of skipped ones. */
+  lines = 0;
+  requests = 0;
+  readonly skipped: Record<Skip, number> = { blank: 0, malformed: 0, "no-time": 0, "too-long": 0, "no-request": 0 };
+  /** Requests whose time was before that of a request that had been replayed: they count at the later time. */
+  late = 0;
+  /** By how much the latest one was late, in milliseconds. */
+  latestMs = 0;
+  firstMs: number = Number.POSITIVE_INFINITY;
+  lastMs: number = Number.NEGATIVE_INFINITY;
+  readonly formats: Map<string, string> = new Map();
+  /** What was wrong with a log as a whole, in words. */
+  readonly problems: string[] = [];
+
+  skip(why: Skip, count = 1): void {
+    this.lines += count;
+    this.skipped[why] += count;
+  }
 }
 
 /** The name of a service (`caddy-1  | `) or of a pod (`[pod/caddy-7d9/caddy] `), as Docker and Kubernetes write it before each line. */
@@ -154,10 +175,4 @@ const unknownFormat: LogFormat = {
 function isTruncation(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^Z_|^ZSTD_|^ERR_ZSTD/.test(code);
-}
-
-/** The earliest time among the first lines of a log; undefined if it has no request. */
-export async function firstTimeOf(source: LogSource, options: ReadOptions, tally: Tally): Promise<number | undefined> {
-  for await (const batch of requestsOf(source, { ...options, reorder: 1000, onProgress: undefined }, tally)) return batch[0]?.timeMs;
-  return undefined;
 }

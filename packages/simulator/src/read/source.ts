@@ -38,7 +38,7 @@ const compressions = [
  * The bytes of a log, decompressed if they are gzip or zstd. `told` is called with the number of bytes that each chunk had in the file.
  * @throws FloodgateError if Node.js cannot decompress it.
  */
-export async function* bytesOf(source: LogSource, told: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
+export async function* bytesOf(source: LogSource, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const chunks = chunksOf(source, told);
   const { value: first = new Uint8Array() } = await chunks.next();
   const all = startingWith(first, chunks);

@@ -1,9 +1,11 @@
-import type { CostFunction, Decision, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
+import type { Decision, EventListener, FloodgateEvent } from "@floodgate/core";
 import { FloodgateError } from "@floodgate/core";
 import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
 import {
   type CompiledRule,
   checkOptions,
+  formatDuration,
+  invalidOption,
   isBuiltInKey,
   isPromise,
   parseKeyName,
@@ -13,9 +15,12 @@ import {
 } from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
-import { Tally } from "../read/tally.js";
-import { Clients } from "./clients.js";
-import { FieldReaders, logReader } from "./reader.js";
+import { count, number } from "../print/numbers.js";
+import { readLogs } from "../read/merge.js";
+import type { Kept } from "../read/reorder.js";
+import { type LogOptions, type ReadOptions, Tally } from "../read/requests.js";
+import type { LogSource } from "../read/source.js";
+import { Clients, FieldReaders, logReader } from "./reader.js";
 
 /** What the app would tell about a request, as fields of the log. */
 export interface AppFields {
@@ -29,6 +34,13 @@ export interface AppFields {
   readonly ipv6Prefix?: number | undefined;
   /** The app's, so that secret keys have its digests. */
   readonly keySecret?: string | undefined;
+}
+
+export interface ReplayOptions extends AppFields, LogOptions {
+  /** How many requests are sorted by their times at once. Default 10,000. */
+  readonly reorder?: number | undefined;
+  /** The most clients that are measured for each rule, and that the store holds for it. It bounds the memory. Default 1,000,000. */
+  readonly maxClients?: number | undefined;
 }
 
 /** The options of all functions that replay logs. One list serves all of them: what it rejects is misspelt everywhere. */
@@ -157,15 +169,7 @@ export function headersOf({ rules }: RuleSet): string[] {
 }
 
 /** The functions of the app. An empty text is no key, and only whole numbers are costs. */
-function appOptions(
-  set: RuleSet,
-  fields: AppFields,
-  readers: FieldReaders,
-): {
-  keys: Record<string, KeyFunction<LogRequest>>;
-  costs: Record<string, CostFunction<LogRequest>>;
-  plan: (request: LogRequest) => string | undefined;
-} {
+function appOptions(set: RuleSet, fields: AppFields, readers: FieldReaders) {
   const { keys, costs } = appNames(set);
   const read = (request: LogRequest, field: string | undefined): string | undefined =>
     field === undefined ? undefined : readers.read(request, field);
@@ -174,8 +178,60 @@ function appOptions(
     return Number.isInteger(cost) && cost >= 0 ? cost : 1;
   };
   return {
-    keys: Object.fromEntries(keys.map((name) => [name, (request) => read(request, fields.keys?.[name]) || undefined])),
-    costs: Object.fromEntries(costs.map((name) => [name, (request) => costOf(request, name)])),
-    plan: (request) => read(request, fields.plan),
+    keys: Object.fromEntries(keys.map((name) => [name, (request: LogRequest) => read(request, fields.keys?.[name]) || undefined])),
+    costs: Object.fromEntries(costs.map((name) => [name, (request: LogRequest) => costOf(request, name)])),
+    plan: (request: LogRequest) => read(request, fields.plan),
   };
+}
+
+const defaultReorder = 10_000;
+/** Requests out of order are told in a note up to this many, or up to this share of all. Above both, the numbers would be wrong. */
+const maxLate = 100;
+const maxLateShare = 0.01;
+
+/**
+ * Replays logs, and closes the replay.
+ * @param decide is called with each request. Default: the replay decides it.
+ * @throws FloodgateError if too many requests came after later ones.
+ */
+export async function replayLogs(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  options: ReplayOptions,
+  replay: Replay,
+  decide: (request: LogRequest) => void = (request) => replay.decide(request),
+): Promise<void> {
+  const reading = readingOf(set, options);
+  const { tally } = replay;
+  try {
+    for await (const batch of readLogs(sources, reading, tally)) {
+      for (const request of batch) decide(request);
+      // A log with the newest line first need not be read to its end.
+      if (tally.late > 10_000) checkOrder(sources, tally, reading.reorder);
+    }
+    checkOrder(sources, tally, reading.reorder);
+  } finally {
+    replay.close();
+  }
+}
+
+/** @throws FloodgateError if too many requests came after later ones. */
+function checkOrder(sources: readonly LogSource[], { late, latestMs, requests }: Tally, reorder: number): void {
+  if (late <= maxLate || late <= maxLateShare * requests) return;
+  const names = sources.map(({ name }) => name).join(", ");
+  throw invalidOption(
+    `${names}: ${count(late, "request")} of ${number(requests)} came after later ones, by up to ${formatDuration(latestMs)}, so a replay would count wrong. Sort the log by time first. If its newest line is the first, write: tac ${sources.length === 1 ? names : "<log>"} | floodgate simulate - (and your options). Or raise --reorder above ${number(reorder)}, if its lines are only mixed up.`,
+  );
+}
+
+/** How logs are read for these rules. */
+export function readingOf(set: RuleSet, options: ReplayOptions): ReadOptions {
+  return { ...options, reorder: options.reorder ?? defaultReorder, keeps: keptFor(set, options) };
+}
+
+/** What the rules read of a request. */
+function keptFor(set: RuleSet, { plan }: AppFields): Kept {
+  const { keys, costs } = appNames(set);
+  const lines = plan !== undefined || keys.length > 0 || costs.length > 0 || headersOf(set).length > 0;
+  return { targets: set.rules.some(({ match, key }) => match !== undefined || [key].flat().includes("route")), lines };
 }

@@ -1,8 +1,8 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
 import { algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
-import { KeyState } from "../measure/key-state.js";
-import type { Burst, PolicyWords, Verdict } from "./contract.js";
+import { KeyStates } from "../measure/key-states.js";
+import type { Burst, Verdict } from "./contract.js";
 import { policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
@@ -17,7 +17,7 @@ export class BurstWatch {
   readonly #stepMs: number;
   readonly #requests: [number, number][] = [];
   #count = 0;
-  readonly #judges: Judge[];
+  readonly #judges: ReturnType<typeof judgeOf>[];
 
   /** @param atMs when the client had used most of the limit. */
   constructor(policy: Policy, key: string, atMs: number) {
@@ -26,13 +26,18 @@ export class BurstWatch {
     this.#stepMs = Math.max(1, Math.ceil((2 * spanMs) / steps));
     this.#startMs = atMs - Math.floor((steps * this.#stepMs * 3) / 4);
     this.#endMs = this.#startMs + steps * this.#stepMs;
-    this.#judges = equivalents(policy).map((each) => new Judge(each, each === policy));
+    this.#judges = equivalents(policy).map((each) => judgeOf(each, each === policy));
   }
 
   see(nowMs: number, cost: number): void {
     if (nowMs < this.#startMs || nowMs >= this.#endMs) return;
     const step = Math.floor((nowMs - this.#startMs) / this.#stepMs);
-    for (const judge of this.#judges) judge.decide(nowMs, cost, step);
+    for (const { state, verdict } of this.#judges) {
+      const { allowed, delayMs } = state.decide(0, nowMs, cost);
+      const counts = allowed ? (delayMs > 0 ? verdict.delayed : verdict.allowed) : verdict.limited;
+      (counts[step] as number)++;
+      if (allowed) verdict.longestDelayMs = Math.max(verdict.longestDelayMs, delayMs);
+    }
     this.#count++;
     if (this.#requests.length < maxListed) this.#requests.push([nowMs - this.#startMs, cost]);
   }
@@ -45,37 +50,17 @@ export class BurstWatch {
       steps,
       requests: this.#requests,
       count: this.#count,
-      verdicts: this.#judges,
+      verdicts: this.#judges.map(({ verdict }) => verdict),
     };
   }
 }
 
-/** Decides the requests under one policy, and counts what it did by interval. */
-class Judge implements Verdict {
-  readonly algorithm: string;
-  readonly numbers: string;
-  readonly policy: PolicyWords;
-  readonly isOwn: boolean;
-  readonly allowed: number[] = new Array<number>(steps).fill(0);
-  readonly delayed: number[] = new Array<number>(steps).fill(0);
-  readonly limited: number[] = new Array<number>(steps).fill(0);
-  longestDelayMs = 0;
-  readonly #state: KeyState;
-
-  constructor(policy: Policy, isOwn: boolean) {
-    this.algorithm = policy.algorithm;
-    this.numbers = describePolicy(policy);
-    this.policy = policyWords(policy);
-    this.isOwn = isOwn;
-    this.#state = new KeyState(policy);
-  }
-
-  decide(nowMs: number, cost: number, step: number): void {
-    const { allowed, delayMs } = this.#state.decide(nowMs, cost);
-    const counts = allowed ? (delayMs > 0 ? this.delayed : this.allowed) : this.limited;
-    (counts[step] as number)++;
-    if (allowed && delayMs > this.longestDelayMs) this.longestDelayMs = delayMs;
-  }
+/** A policy that decides the requests, and what it did. */
+function judgeOf(policy: Policy, isOwn: boolean) {
+  const none = (): number[] => new Array<number>(steps).fill(0);
+  const did = { allowed: none(), delayed: none(), limited: none(), longestDelayMs: 0 };
+  const words = { algorithm: policy.algorithm, numbers: describePolicy(policy), policy: policyWords(policy) };
+  return { state: new KeyStates(policy), verdict: { ...did, ...words, isOwn } satisfies Verdict };
 }
 
 /** All algorithms of `algorithmNames` with the same limit at the same rate; the policy itself among them. */

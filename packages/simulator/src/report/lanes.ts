@@ -2,9 +2,8 @@ import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { Decision } from "@floodgate/core/store";
 import type { LogRequest } from "../formats/log-format.js";
-import { ClientStates, grows, widthOf } from "../measure/key-state.js";
-import { Replay } from "../replay/replay.js";
-import type { ReplayOptions } from "../replay/replay-logs.js";
+import { grows, KeyStates, widthOf } from "../measure/key-states.js";
+import { Replay, type ReplayOptions } from "../replay/replay.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
 const maxCells = 2 ** 25;
@@ -21,12 +20,11 @@ export interface CountedRequest {
 
 /** A rule as a lane decides it. */
 export interface LaneRule {
-  /** The number of the rule. */
-  readonly rule: number;
+  readonly number: number;
   readonly isShadow: boolean;
   readonly policy: Policy;
   /** What its clients need, the greatest first. */
-  readonly needs: Float64Array;
+  readonly descending: Float64Array;
   /** How many of these clients it may limit. */
   readonly clients: number;
 }
@@ -46,13 +44,13 @@ const rejectedByZero = { allowed: false, limit: 0, remaining: 0 } as const;
 export class Lane {
   readonly #own: LaneRule;
   /** By the number of the rule. */
-  readonly #states: ClientStates[] = [];
+  readonly #states: KeyStates[] = [];
   readonly #hasZero: boolean;
 
   constructor(own: LaneRule, beside: readonly LaneRule[]) {
     const all = [own, ...beside];
     this.#own = own;
-    for (const each of all) this.#states[each.rule] = new ClientStates(each.policy, each.clients);
+    for (const each of all) this.#states[each.number] = new KeyStates(each.policy, each.clients);
     this.#hasZero = all.some(({ policy }) => policy.quota === 0);
   }
 
@@ -61,7 +59,7 @@ export class Lane {
    * @returns what the own rule decides; undefined if it never limits the client, or if the request does not count for it.
    */
   decide(counted: readonly CountedRequest[], nowMs: number): LaneDecision | undefined {
-    const fitting = counted.filter(({ rule, client }) => client < (this.#states[rule]?.clients ?? 0));
+    const fitting = counted.filter(({ rule, client }) => client < (this.#states[rule]?.keys ?? 0));
     const asked = this.#hasZero ? this.#decisive(fitting) : fitting;
     let commits = asked.length === 1;
     let decisions = asked.map((each) => this.#decide(each, nowMs, commits));
@@ -72,7 +70,7 @@ export class Lane {
         commits || !decision.allowed ? this.#decide(asked[i] as CountedRequest, nowMs, true) : decision,
       );
     }
-    const at = asked.findIndex(({ rule }) => rule === this.#own.rule);
+    const at = asked.findIndex(({ rule }) => rule === this.#own.number);
     const decision = decisions[at];
     if (decision === undefined || (decision.allowed && !commits)) return undefined;
     const { key, cost } = asked[at] as CountedRequest;
@@ -86,11 +84,11 @@ export class Lane {
   }
 
   #isEnforced({ rule }: CountedRequest): boolean {
-    return rule !== this.#own.rule || !this.#own.isShadow;
+    return rule !== this.#own.number || !this.#own.isShadow;
   }
 
   #decide({ rule, client, cost }: CountedRequest, nowMs: number, commit: boolean): Omit<LaneDecision, "key" | "cost"> {
-    const states = this.#states[rule] as ClientStates;
+    const states = this.#states[rule] as KeyStates;
     return states.policy.quota === 0 ? rejectedByZero : states.decide(client, nowMs, cost, commit);
   }
 }
@@ -135,10 +133,10 @@ export function fitting(own: readonly LaneRule[], limit: number, beside: readonl
 
 function cellsOf(rules: readonly LaneRule[]): number {
   let cells = 0;
-  for (const { policy, needs, clients } of rules) {
+  for (const { policy, descending, clients } of rules) {
     const width = widthOf(policy);
     if (!grows(policy)) cells += clients * width;
-    else for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, needs[i] as number);
+    else for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, descending[i] as number);
   }
   return cells;
 }

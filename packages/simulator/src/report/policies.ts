@@ -1,7 +1,7 @@
 import { FloodgateError, fixedWindow, type Policy } from "@floodgate/core";
 import { type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
 import { isWindow, optionsOf } from "../compare/policy-text.js";
-import { leastValue } from "../suggest/quantile.js";
+import { leastValue } from "../suggest/needs.js";
 import type { PolicyWords } from "./contract.js";
 
 /** The option that is a policy's limit: the most units at once, at its own rate. */

@@ -1,17 +1,15 @@
 import type { Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
-import { KeyIndex } from "../measure/key-index.js";
+import { KeyIndex } from "../measure/numbers.js";
 import { number } from "../print/numbers.js";
 import type { LogSource } from "../read/source.js";
-import type { Clients } from "../replay/clients.js";
-import { defaultMaxClients, Replay } from "../replay/replay.js";
-import { type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
+import type { Clients } from "../replay/reader.js";
+import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "../replay/replay.js";
 import { policyOf } from "../simulate.js";
-import { Needs } from "../suggest/needs.js";
-import { countAbove } from "../suggest/quantile.js";
+import { countAbove, Needs } from "../suggest/needs.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, GridPoint, Timeline } from "./contract.js";
-import { type CountedRequest, fitting, Lane, type LaneDecision, type LaneRule, World } from "./lanes.js";
+import { type CountedRequest, fitting, Lane, type LaneRule, World } from "./lanes.js";
 import {
   limitOption,
   measuringPolicy,
@@ -50,19 +48,31 @@ const maxSharedLimits = 8;
  */
 export async function survey(sources: readonly LogSource[], set: RuleSet, options: SurveyOptions = {}): Promise<Survey> {
   const first = await measured(sources, set, options);
-  const { rules, timeline } = first;
+  const { timeline } = first;
   if (timeline === undefined || (options.grid ?? defaultGrid) === 0) {
-    return { timeline, rules: rules.map(() => ({ grid: undefined, burst: undefined })), notes: [] };
+    return { timeline, rules: first.rules.map(() => ({ grid: undefined, burst: undefined })), notes: [] };
   }
-  return replayedUnderLimits(sources, set, options, first, timeline);
+  const tried = first.rules.map((rule): Tried => {
+    const { greatest } = rule.needs;
+    const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
+    const unlimited = { rule, rankOf: rule.needs.ranks(), limits: [], withoutLimit: undefined, burst };
+    if (rule.descending.length === 0 || rule.number >= maxRules) return unlimited;
+    return { ...unlimited, ...limitsOf(rule, set, options, first, timeline) };
+  });
+  const clients = await secondReading(sources, set, options, tried, timeline);
+  return {
+    timeline,
+    rules: tried.map(({ rule, limits, withoutLimit, burst }) => ({
+      grid: gridOf(rule.policy, limits, withoutLimit?.needs.descending() ?? rule.descending),
+      burst: burst?.result((key) => clients.shown(key)),
+    })),
+    notes: notesOf(tried, options.maxClients ?? defaultMaxClients),
+  };
 }
 
 /** A rule, and what the first reading has found out. */
-interface MeasuredRule extends SurveyedRule {
-  readonly number: number;
+interface MeasuredRule extends SurveyedRule, Omit<LaneRule, "clients"> {
   readonly needs: Needs;
-  /** What its clients need, the greatest first. */
-  readonly descending: Float64Array;
   /** Whether it rejects some requests, and whether it shares requests with another rule that does. */
   readonly rejects: boolean;
   readonly shares: boolean;
@@ -130,31 +140,6 @@ function surveyedRules(set: RuleSet, options: SurveyOptions): SurveyedRule[] {
   }
 }
 
-async function replayedUnderLimits(
-  sources: readonly LogSource[],
-  set: RuleSet,
-  options: SurveyOptions,
-  measured: Measured,
-  timeline: Timeline,
-): Promise<Survey> {
-  const tried = measured.rules.map((rule): Tried => {
-    const { greatest } = rule.needs;
-    const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
-    const unlimited = { rule, rankOf: rule.needs.ranks(), limits: [], withoutLimit: undefined, burst };
-    if (rule.descending.length === 0 || rule.number >= maxRules) return unlimited;
-    return { ...unlimited, ...limitsOf(rule, set, options, measured, timeline) };
-  });
-  const clients = await secondReading(sources, set, options, tried, timeline);
-  return {
-    timeline,
-    rules: tried.map(({ rule, limits, withoutLimit, burst }) => ({
-      grid: gridOf(rule.policy, limits, withoutLimit?.needs.descending() ?? rule.descending),
-      burst: burst?.result((key) => clients.shown(key)),
-    })),
-    notes: notesOf(tried, options.maxClients ?? defaultMaxClients),
-  };
-}
-
 /** The limits under which a rule is tried; and the rule without its limit, if another rule may reject its requests. */
 function limitsOf(
   rule: MeasuredRule,
@@ -169,8 +154,9 @@ function limitsOf(
   const { grid: count = defaultGrid, maxClients = defaultMaxClients } = options;
   const cost = typeof plain.cost === "number" ? plain.cost : 1;
   const policies = policiesOf(rule.policy, descending, shares ? Math.min(count, maxSharedLimits) : count, cost);
-  const limit = (policy: Policy, decider: Lane | World): TriedLimit =>
-    new TriedLimit(policy, decider, timeline.requests.length, maxClients);
+  const limit = (policy: Policy, decider: Lane | World): TriedLimit => {
+    return { policy, decider, limitedAt: new Uint32Array(timeline.requests.length), clientsLimited: new Set() };
+  };
   const without = (decider: Lane | World): Tried["withoutLimit"] => ({ needs: new Needs(rule.policy, new KeyIndex(maxClients)), decider });
   if (shares && !isPlain) {
     const world = (changed: PlainRule): World => new World(set, plain, changed, options);
@@ -193,10 +179,10 @@ function limitsOf(
  * @param shares whether other rules may reject its requests.
  */
 function laneRule(rule: MeasuredRule, shares: boolean, policy = rule.policy): LaneRule {
-  const { number, isShadow, descending: needs } = rule;
+  const { descending } = rule;
   // Refills at intervals begin with the first request that counts. So a client may need more if another rule rejects some of its requests.
   const mayNeedMore = shares && policy.algorithm === "token-bucket" && policy.style === "interval";
-  return { rule: number, isShadow, policy, needs, clients: mayNeedMore ? needs.length : countAbove(needs, policy.quota) };
+  return { ...rule, policy, clients: mayNeedMore ? descending.length : countAbove(descending, policy.quota) };
 }
 
 function notesOf(tried: readonly Tried[], maxClients: number): string[] {
@@ -217,12 +203,13 @@ function notesOf(tried: readonly Tried[], maxClients: number): string[] {
 function gridOf(own: Policy, limits: readonly TriedLimit[], descending: Float64Array): Grid | undefined {
   if (limits.length === 0) return undefined;
   // Limits above one that limits nobody say nothing more.
-  const enough = limits.findIndex(({ limited }) => limited === 0);
+  const enough = limits.findIndex(({ clientsLimited }) => clientsLimited.size === 0);
   const shown = limits.filter(({ policy }, i) => enough < 0 || i <= enough || policy.quota === own.quota);
   return {
     option: limitOption(own),
-    points: shown.map(({ policy, limited, clientsLimited, limitedAt }): GridPoint => {
-      return { limit: policy.quota, limited, clientsLimited, limitedAt: pairs(limitedAt) };
+    points: shown.map(({ policy, clientsLimited, limitedAt }): GridPoint => {
+      const limited = limitedAt.reduce((sum, count) => sum + count, 0);
+      return { limit: policy.quota, limited, clientsLimited: clientsLimited.size, limitedAt: pairs(limitedAt) };
     }),
     own: shown.findIndex(({ policy }) => policy.quota === own.quota),
     needs: countedNeeds(descending),
@@ -251,32 +238,12 @@ function countedNeeds(descending: Float64Array): [number, number][] {
 }
 
 /** One limit of a grid, and what it did. */
-class TriedLimit {
+interface TriedLimit {
   readonly policy: Policy;
   readonly decider: Lane | World;
-  limited = 0;
   /** Limited requests by interval of the timeline. */
   readonly limitedAt: Uint32Array;
-  readonly #clients = new Set<string>();
-  readonly #maxClients: number;
-
-  constructor(policy: Policy, decider: Lane | World, intervals: number, maxClients: number) {
-    this.policy = policy;
-    this.decider = decider;
-    this.limitedAt = new Uint32Array(intervals);
-    this.#maxClients = maxClients;
-  }
-
-  get clientsLimited(): number {
-    return this.#clients.size;
-  }
-
-  add(decision: LaneDecision | undefined, interval: number): void {
-    if (decision === undefined || decision.allowed) return;
-    this.limited++;
-    (this.limitedAt[interval] as number)++;
-    if (this.#clients.size < this.#maxClients) this.#clients.add(decision.key);
-  }
+  readonly clientsLimited: Set<string>;
 }
 
 /** A rule, and the limits under which it is tried. */
@@ -303,6 +270,7 @@ async function secondReading(
   tried: readonly Tried[],
   { startMs, stepMs }: Timeline,
 ): Promise<Clients> {
+  const { maxClients = defaultMaxClients } = options;
   const first = startMs / stepMs;
   const rules = tried.map(({ rule }) => rule);
   const numbers = new Map(rules.map(({ name, number }) => [name, number]));
@@ -332,10 +300,12 @@ async function secondReading(
       const others = rejecting - (couldReject(rule) ? 1 : 0);
       const unlimited = withoutLimit?.decider.decide(counted, nowMs, request);
       if (unlimited !== undefined) withoutLimit?.needs.see(unlimited.key, unlimited, nowMs);
-      for (const limit of limits) {
-        const { decider, policy } = limit;
-        if (decider instanceof Lane || others > 0 || (needed[rule.number] as number) > policy.quota)
-          limit.add(decider.decide(counted, nowMs, request), interval);
+      for (const { decider, policy, limitedAt, clientsLimited } of limits) {
+        if (decider instanceof World && others === 0 && (needed[rule.number] as number) <= policy.quota) continue;
+        const decision = decider.decide(counted, nowMs, request);
+        if (decision === undefined || decision.allowed) continue;
+        (limitedAt[interval] as number)++;
+        if (clientsLimited.size < maxClients) clientsLimited.add(decision.key);
       }
     }
   });

@@ -1,17 +1,15 @@
 import { FloodgateError, type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
 import { invalidOption, toPolicy } from "@floodgate/core/rules";
-import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
+import { type AlgorithmName, algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, type TrialOptions, trialRules } from "../compare/trial.js";
-import { KeyIndex } from "../measure/key-index.js";
+import { KeyIndex } from "../measure/numbers.js";
 import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { notesOf } from "../replay/notes.js";
-import { defaultMaxClients, Replay } from "../replay/replay.js";
-import { replayLogs } from "../replay/replay-logs.js";
+import { defaultMaxClients, Replay, replayLogs } from "../replay/replay.js";
 import { measuringPolicy } from "../report/policies.js";
 import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
-import { Needs } from "./needs.js";
-import { leastValue, type Quantile } from "./quantile.js";
+import { leastValue, Needs, type Quantile } from "./needs.js";
 
 export interface SuggestOptions extends SimulateOptions, TrialOptions {
   /** The share of clients that a limit may touch. Default 0.001. */
@@ -50,6 +48,8 @@ export interface Suggestion extends LogSummary {
   readonly notes: readonly string[];
 }
 
+const defaultWindow = "1m";
+
 export const percentiles: readonly number[] = [50, 90, 99, 99.9];
 
 /**
@@ -59,7 +59,7 @@ export const percentiles: readonly number[] = [50, 90, 99, 99.9];
  * @throws FloodgateError if an option is invalid, or a log can be read only once; `FLOODGATE_NO_REQUESTS` if the logs have no request.
  */
 export async function suggest(sources: readonly LogSource[], options: SuggestOptions = {}): Promise<Suggestion> {
-  const { touch = 0.001, window = "1m", by = "ip", match } = options;
+  const { touch = 0.001, window = defaultWindow, by = "ip", match } = options;
   parseDuration(window, "window");
   if (!(touch >= 0 && touch < 1)) {
     throw invalidOption(`suggest: \`touch\` must be a share from 0 to 1, but was ${touch}. Write touch: 0.001.`);
@@ -68,37 +68,27 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   if (once !== undefined) {
     throw invalidOption(`suggest: ${once.name} can be read only once, but it is read three times. Write it to a file first.`);
   }
-  const needs = new Map<AlgorithmName, Quantile>();
-  const measure = async (algorithms: readonly AlgorithmName[], rate: number, rates: readonly number[]): Promise<Measured> => {
-    const policies = new Map(
-      algorithms.map((name) => [name, toPolicy("suggest", { algorithm: name, ...optionsFor(name, 1, rate, window) })]),
-    );
-    const measured = await needsOf(sources, policies, rates, options);
-    if (measured.clients === 0) {
-      const what = match === undefined || measured.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
-      const write = match === undefined ? "Give a log with requests" : "Give another `match`, or leave it out";
-      throw new FloodgateError("FLOODGATE_NO_REQUESTS", `suggest: the logs have no request ${what}. ${write}.`);
-    }
-    for (const [i, name] of algorithms.entries()) needs.set(name, leastValue(measured.needs[i] as Float64Array, touch));
-    return measured;
-  };
-  const windows: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter", "sliding-window-log"];
-  const { clients, needs: found } = await measure(windows, 1, rateWindowsMs);
-  const rate = Math.max(1, (needs.get("sliding-window-log") as Quantile).value);
-  await measure(["token-bucket", "leaky-bucket", "gcra"], rate, []);
-  const suggested = new Map([...needs].map(([name, { value }]) => [name, optionsFor(name, Math.max(1, value), rate, window)]));
-  const policies = new Map([...suggested].map(([algorithm, own]) => [algorithm, toPolicy("suggest", { algorithm, ...own })]));
+  const windows = algorithmNames.filter(isWindow);
+  const buckets = algorithmNames.filter((name) => !isWindow(name));
+  const used = await needsOf(sources, windows, 1, rateWindowsMs, options);
+  const rate = Math.max(1, leastValue(used[windows.indexOf("sliding-window-log")] as Float64Array, touch).value);
+  const needs = [...used.slice(0, windows.length), ...(await needsOf(sources, buckets, rate, [], options))];
+  const suggested = [...windows, ...buckets].map((algorithm, i) => {
+    const need = leastValue(needs[i] as Float64Array, touch);
+    const own = optionsFor(algorithm, Math.max(1, need.value), rate, window);
+    return { algorithm, options: own, policy: toPolicy("suggest", { algorithm, ...own }), need };
+  });
+  const policies = new Map(suggested.map(({ algorithm, policy }) => [algorithm, policy]));
   const { set, replay, meters } = await measureTrial(sources, policies, options);
-  const rules = [...policies].map(([algorithm, policy]): SuggestedRule => {
-    const measure = (meters.get(algorithm) as RuleMeter).measure(options.top ?? defaultTop);
-    const need = needs.get(algorithm) as Quantile;
-    return { algorithm, options: suggested.get(algorithm) as SuggestedRule["options"], policy, need, ...withNames(measure, replay) };
+  const rules = suggested.map((each): SuggestedRule => {
+    const measure = (meters.get(each.algorithm) as RuleMeter).measure(options.top ?? defaultTop);
+    return { ...each, ...withNames(measure, replay) };
   });
   return {
     ...summaryOf(replay.tally),
     ...{ touch, window, by, match },
-    clients,
-    rates: rateWindowsMs.map((windowMs, i) => rateOf(windowMs, found[windows.length + i] as Float64Array)),
+    clients: (used[0] as Float64Array).length,
+    rates: rateWindowsMs.map((windowMs, i) => rateOf(windowMs, used[windows.length + i] as Float64Array)),
     rules,
     notes: notesOf(set, options, replay, rules),
   };
@@ -106,32 +96,36 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
 
 const rateWindowsMs = [1000, 60_000, 3_600_000];
 
-interface Measured {
-  readonly clients: number;
-  readonly requests: number;
-  /** What the clients need, the greatest first: under each policy, and then of logs with the windows of `rates`. */
-  readonly needs: readonly Float64Array[];
-}
-
+/**
+ * What the clients need under each algorithm, and of logs with the windows of `rates`: the greatest first.
+ * @throws FloodgateError `FLOODGATE_NO_REQUESTS` if no request counts.
+ */
 async function needsOf(
   sources: readonly LogSource[],
-  policies: ReadonlyMap<string, Policy>,
+  algorithms: readonly AlgorithmName[],
+  rate: number,
   rates: readonly number[],
   options: SuggestOptions,
-): Promise<Measured> {
-  const set = trialRules(new Map([...policies].map(([name, policy]) => [name, measuringPolicy(policy)])), options);
+): Promise<Float64Array[]> {
+  const { window = defaultWindow, match, maxClients = defaultMaxClients } = options;
+  const policies = algorithms.map((algorithm) => toPolicy("suggest", { algorithm, ...optionsFor(algorithm, 1, rate, window) }));
+  const set = trialRules(new Map(policies.map((policy) => [policy.algorithm, measuringPolicy(policy)])), options);
   const replay = new Replay(set, options);
-  const keys = new KeyIndex(options.maxClients ?? defaultMaxClients);
-  const needs = new Map([...policies].map(([name, policy]) => [name, new Needs(policy, keys)]));
+  const keys = new KeyIndex(maxClients);
+  const needs = new Map<string, Needs>(policies.map((policy) => [policy.algorithm, new Needs(policy, keys)]));
   const logs = rates.map((ms) => new Needs(slidingWindowLog({ limit: 1, window: `${BigInt(ms)}ms` }), keys));
-  const [first] = policies.keys();
   replay.onDecision = (key, decision) => {
     needs.get(decision.name)?.see(key, decision, replay.nowMs);
     // A log needs only the costs of the requests, which are the same under each policy.
-    if (decision.name === first) for (const log of logs) log.see(key, decision, replay.nowMs);
+    if (decision.name === algorithms[0]) for (const log of logs) log.see(key, decision, replay.nowMs);
   };
   await replayLogs(sources, set, options, replay);
-  return { clients: keys.size, requests: replay.tally.requests, needs: [...needs.values(), ...logs].map((each) => each.descending()) };
+  if (keys.size === 0) {
+    const what = match === undefined || replay.tally.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
+    const write = match === undefined ? "Give a log with requests" : "Give another `match`, or leave it out";
+    throw new FloodgateError("FLOODGATE_NO_REQUESTS", `suggest: the logs have no request ${what}. ${write}.`);
+  }
+  return [...needs.values(), ...logs].map((each) => each.descending());
 }
 
 function rateOf(windowMs: number, descending: Float64Array): RateDistribution {

@@ -1,7 +1,7 @@
 import type { Policy, StateView } from "@floodgate/core";
 import type { Decision } from "@floodgate/core/store";
-import { KeyState } from "../../../measure/key-state.js";
-import { WindowSums } from "../../../measure/window-sums.js";
+import { KeyStates } from "../../../measure/key-states.js";
+import { WindowSums } from "../../../measure/numbers.js";
 
 /** What a policy has done with the requests up to a moment. */
 export interface Counts {
@@ -33,36 +33,30 @@ export class Run {
   readonly policy: Policy;
   /** The times of the requests, ascending, in milliseconds since the epoch. */
   readonly times: readonly number[];
-  readonly allowed: readonly boolean[];
+  readonly allowed: boolean[] = [];
   /** How long each allowed request waits. */
-  readonly delaysMs: readonly number[];
+  readonly delaysMs: number[] = [];
   /** The requests that would still have passed after each one, with a fraction where tokens arrive continuously. */
-  readonly rooms: readonly number[];
+  readonly rooms: number[] = [];
   readonly #counts: Counts[] = [{ allowed: 0, limited: 0, delayed: 0, most: 0, maxAtMs: 0 }];
-  readonly #kept: KeyState[] = [];
+  readonly #kept: KeyStates[] = [];
 
   /** @param windowMs the length of the windows in which passing requests are counted. */
   constructor(policy: Policy, times: readonly number[], windowMs: number) {
     this.policy = policy;
     this.times = times;
-    const allowed: boolean[] = [];
-    const delaysMs: number[] = [];
-    const rooms: number[] = [];
     const passed = new WindowSums(windowMs);
-    const state = new KeyState(policy);
+    const state = new KeyStates(policy);
     let counts = this.#counts[0] as Counts;
     for (const [i, timeMs] of times.entries()) {
       if (i % stride === 0) this.#kept.push(state.copy());
-      const decision = state.decide(timeMs, 1);
-      allowed.push(decision.allowed);
-      delaysMs.push(decision.delayMs);
-      rooms.push(this.#room(state, timeMs));
+      const decision = state.decide(0, timeMs, 1);
+      this.allowed.push(decision.allowed);
+      this.delaysMs.push(decision.delayMs);
+      this.rooms.push(this.#room(state, timeMs));
       counts = added(counts, decision, passed, timeMs);
       this.#counts.push(counts);
     }
-    this.allowed = allowed;
-    this.delaysMs = delaysMs;
-    this.rooms = rooms;
   }
 
   /** The counts of all requests up to a moment. */
@@ -74,24 +68,24 @@ export class Run {
   momentAt(nowMs: number): Moment {
     const count = countUpTo(this.times, nowMs);
     const from = Math.max(0, Math.floor((count - 1) / stride));
-    const state = this.#kept[from]?.copy() ?? new KeyState(this.policy);
-    for (const timeMs of this.times.slice(from * stride, count)) state.decide(timeMs, 1);
-    return { view: state.view(nowMs), decision: state.decide(nowMs, 1, false) };
+    const state = this.#kept[from]?.copy() ?? new KeyStates(this.policy);
+    for (const timeMs of this.times.slice(from * stride, count)) state.decide(0, timeMs, 1);
+    return { view: state.view(0, nowMs), decision: state.decide(0, nowMs, 1, false) };
   }
 
   /** How many requests would pass at each of these moments, which ascend. */
   roomsAt(moments: readonly number[]): number[] {
-    const state = new KeyState(this.policy);
+    const state = new KeyStates(this.policy);
     let next = 0;
     return moments.map((nowMs) => {
-      for (; next < this.times.length && (this.times[next] as number) <= nowMs; next++) state.decide(this.times[next] as number, 1);
+      for (; next < this.times.length && (this.times[next] as number) <= nowMs; next++) state.decide(0, this.times[next] as number, 1);
       return this.#room(state, nowMs);
     });
   }
 
-  #room(state: KeyState, nowMs: number): number {
-    if (!hasFractions.has(this.policy.algorithm)) return state.decide(nowMs, 1, false).remaining;
-    const view = state.view(nowMs);
+  #room(state: KeyStates, nowMs: number): number {
+    if (!hasFractions.has(this.policy.algorithm)) return state.decide(0, nowMs, 1, false).remaining;
+    const view = state.view(0, nowMs);
     if (view.kind === "bucket") return Math.max(view.level, 0);
     if (view.kind === "queue") return Math.max(view.capacity - view.length, 0);
     return this.policy.quota;
