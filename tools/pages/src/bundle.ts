@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type BuildOptions, build } from "esbuild";
+import { build } from "esbuild";
 
 /**
  * Makes one HTML file of a folder's `page.html`, `page.css` and `main.ts`, with all that they import. The file loads nothing else, so it
@@ -29,24 +29,20 @@ export async function bundlePage(folder: string): Promise<string> {
   return html.replace(/\{\{policy\}\}|\/\* \{\{(?:styles|script)\}\} \*\//g, (place) => parts[place] as string);
 }
 
-const common = {
-  bundle: true,
-  minify: true,
-  write: false,
-  charset: "utf8",
-  // Licences of libraries stay in the file.
-  legalComments: "eof",
-  logLevel: "silent",
-} as const satisfies BuildOptions;
-
 /** Of Preact, which has none in its code. */
 const licence = `/*! Preact. ${readFileSync(join(dirname(require.resolve("preact/package.json")), "LICENSE"), "utf8")}*/`;
 
 async function bundle(file: string): Promise<string> {
   const { outputFiles } = await build({
-    ...common,
-    banner: { js: licence },
     entryPoints: [file],
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: "utf8",
+    logLevel: "silent",
+    // Licences of libraries stay in the file.
+    legalComments: "eof",
+    banner: { js: licence },
     format: "iife",
     // Browsers of 2024, which have light-dark() and checkVisibility().
     target: ["es2022", "chrome123", "firefox120", "safari17.5"],

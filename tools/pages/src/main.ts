@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { bundlePage } from "./bundle.js";
-import { pages } from "./pages.js";
+import { bundlePage, pages } from "./index.js";
 
 // Writes the pages of a build; with `--all` those in the repository too.
 

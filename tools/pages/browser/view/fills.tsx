@@ -1,4 +1,4 @@
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 
 const dots = "M3.5 3a.5.5 0 1 0 0 1a.5.5 0 1 0 0-1";
 const upright = "M1 0v7";
@@ -38,4 +38,16 @@ export const swatch = (result: string): VNode => (
   <svg class="swatch" aria-hidden="true">
     <rect width="100%" height="100%" fill={fillOf(result)} stroke={`var(--${result}-ink)`} />
   </svg>
+);
+
+/** What the swatches of a chart mean, by their results. */
+export const legend = (marks: Readonly<Record<string, ComponentChildren>>): VNode => (
+  <ul class="row legend">
+    {Object.entries(marks).map(([result, words]) => (
+      <li>
+        {swatch(result)}
+        {words}
+      </li>
+    ))}
+  </ul>
 );

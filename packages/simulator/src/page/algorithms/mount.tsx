@@ -3,16 +3,12 @@ import { path, useWidth } from "@floodgate/pages/view/elements";
 import { render, type VNode } from "preact";
 import { Run } from "./model/run.js";
 import { drawable, initialSettings, maxSent, type Played, playedOf, type Settings } from "./model/settings.js";
-import { Choices } from "./parts/choices.js";
+import { Choices } from "./parts/forms.js";
 import { Lane } from "./parts/lane.js";
-import { speedFor, Transport } from "./parts/transport.js";
-import { Player } from "./player.js";
+import { Player, speedFor, Transport } from "./parts/transport.js";
 
 export interface MountOptions {
-  /**
-   * The times of requests of one client, in milliseconds since the epoch, in any order: they are played in place of the scenarios. The first
-   * 10,000 of them are used.
-   */
+  /** The times of requests of one client, in milliseconds since the epoch, in any order: they are played in place of the scenarios. */
   readonly requests?: readonly number[] | undefined;
   /** A lane for each. Default: one of each algorithm, for 10 requests in 10 seconds. */
   readonly policies?: readonly Policy[] | undefined;
@@ -31,8 +27,6 @@ export interface Mounted {
   close(): void;
 }
 
-const maxRequests = 10_000;
-
 /**
  * Shows rate limiting algorithms side by side: the same requests under each policy, on one timeline with a clock that plays, pauses and
  * moves. The algorithms are those of core, so each verdict is the one that production gives.
@@ -42,7 +36,7 @@ const maxRequests = 10_000;
  * The page needs the styles in `algorithms.css` and in `@floodgate/pages/base.css`.
  */
 export function mount(element: HTMLElement, options: MountOptions = {}): Mounted {
-  const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b).slice(0, maxRequests);
+  const requests = options.requests === undefined ? undefined : [...options.requests].sort((a, b) => a - b);
   const given = options.policies === undefined ? undefined : lanesOf(options.policies);
   let settings = options.settings ?? initialSettings;
   /** Policies, requests and the timeline, which follow from the settings. */

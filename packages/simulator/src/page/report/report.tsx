@@ -1,12 +1,10 @@
 import { Patterns } from "@floodgate/pages/view/fills";
 import type { VNode } from "preact";
 import { type ReportData, useChoice } from "./model.js";
-import { About, Notes } from "./sections/about.js";
 import { BurstSection } from "./sections/burst.js";
-import { Clients } from "./sections/clients.js";
 import { Limits } from "./sections/limits.js";
-import { Rules } from "./sections/rules.js";
-import { Summary } from "./sections/summary.js";
+import { Clients, Rules } from "./sections/rules.js";
+import { About, Notes, Summary } from "./sections/summary.js";
 import { Traffic } from "./sections/traffic.js";
 
 export function Report({ data }: { readonly data: ReportData }): VNode {

@@ -4,11 +4,10 @@ import { count } from "@floodgate/pages/format";
 import { drawState } from "@floodgate/pages/view/drawing";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { shownView, stateText } from "../draw/picture.js";
+import { shownView, stateText, wordsOf } from "../draw/picture.js";
 import { drawTimeline, type Scale } from "../draw/timeline.js";
 import type { Run } from "../model/run.js";
-import { wordsOf } from "../model/words.js";
-import { Editor } from "./editor.js";
+import { Editor } from "./forms.js";
 import { usePointer } from "./inputs.js";
 
 interface LaneProps {
@@ -84,15 +83,9 @@ export function Lane({ run, scale, width, atMs, onPolicy, onSeek, onSend }: Lane
 
 /** A frame around the window that counts now. */
 function frame(policy: Policy, { startMs, spanMs }: Scale, nowMs: number): VNode | undefined {
-  const window = windowAt(policy, nowMs);
-  if (window === undefined) return undefined;
-  return <div class="frame" style={{ "--wide": window.lengthMs / spanMs, "--from": (window.fromMs - startMs) / spanMs }} />;
-}
-
-function windowAt(policy: Policy, nowMs: number): { readonly fromMs: number; readonly lengthMs: number } | undefined {
-  if (policy.algorithm === "fixed-window") {
-    return { fromMs: Math.floor(nowMs / policy.windowMs) * policy.windowMs, lengthMs: policy.windowMs };
-  }
-  const slides = policy.algorithm === "sliding-window-log" || policy.algorithm === "sliding-window-counter";
-  return slides ? { fromMs: nowMs - policy.windowMs, lengthMs: policy.windowMs } : undefined;
+  const isFixed = policy.algorithm === "fixed-window";
+  if (!isFixed && policy.algorithm !== "sliding-window-log" && policy.algorithm !== "sliding-window-counter") return undefined;
+  const { windowMs } = policy;
+  const fromMs = isFixed ? Math.floor(nowMs / windowMs) * windowMs : nowMs - windowMs;
+  return <div class="frame" style={{ "--wide": windowMs / spanMs, "--from": (fromMs - startMs) / spanMs }} />;
 }

@@ -2,7 +2,6 @@ import type { TargetedEvent, VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { clock, drawRuler } from "../draw/timeline.js";
 import type { Played } from "../model/settings.js";
-import type { Player } from "../player.js";
 import { onKeys, usePointer } from "./inputs.js";
 
 interface TransportProps {
@@ -92,4 +91,63 @@ export function Transport({ player, played: { times, scale }, width, ruler, onSe
       </div>
     </div>
   );
+}
+
+/** A clock that a person starts, stops and moves. */
+export class Player {
+  readonly #lengthMs: () => number;
+  readonly #onMove: () => void;
+  /** How many milliseconds go by in one. */
+  speed = 1;
+  #atMs = 0;
+  #frame: number | undefined;
+  #lastMs = 0;
+
+  /** @param lengthMs returns where it stops. @param onMove is called at each step, and when it starts or stops. */
+  constructor(lengthMs: () => number, onMove: () => void) {
+    this.#lengthMs = lengthMs;
+    this.#onMove = onMove;
+  }
+
+  get atMs(): number {
+    return this.#atMs;
+  }
+
+  get playing(): boolean {
+    return this.#frame !== undefined;
+  }
+
+  play(): void {
+    if (this.playing) return;
+    if (this.#atMs >= this.#lengthMs()) this.#atMs = 0;
+    this.#lastMs = performance.now();
+    this.#frame = requestAnimationFrame(this.#step);
+    this.#onMove();
+  }
+
+  toggle(): void {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
+  pause(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
+    this.#frame = undefined;
+    this.#onMove();
+  }
+
+  seek(atMs: number): void {
+    this.#atMs = Math.max(0, Math.min(atMs, this.#lengthMs()));
+    this.#onMove();
+  }
+
+  readonly #step = (): void => {
+    const nowMs = performance.now();
+    // A tab in the background gets no frames: it goes on where it was.
+    const passedMs = Math.min(nowMs - this.#lastMs, 100);
+    this.#lastMs = nowMs;
+    this.#frame = requestAnimationFrame(this.#step);
+    this.seek(this.#atMs + passedMs * this.speed);
+    if (this.#atMs >= this.#lengthMs()) this.pause();
+  };
 }

@@ -1,12 +1,11 @@
 import { toPolicy } from "@floodgate/core/rules";
 import { count, duration, plural } from "@floodgate/pages/format";
 import { Card, foreign, path } from "@floodgate/pages/view/elements";
+import { legend } from "@floodgate/pages/view/fills";
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { mount } from "../../algorithms/mount.js";
-import type { Burst, Verdict } from "../model.js";
-import { momentOf, timeOf } from "../words.js";
-import { legend } from "./section.js";
+import { type Burst, momentOf, timeOf, type Verdict } from "../model.js";
 
 const rowHeight = 72;
 const baseline = 42;

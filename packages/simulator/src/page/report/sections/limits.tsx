@@ -4,8 +4,7 @@ import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
 import { onKeys, usePointer } from "../../algorithms/parts/inputs.js";
 import { height, LimitsChart, limitScale, lineBottom } from "../limits-chart.js";
-import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
-import { percent, share as shareText } from "../words.js";
+import { type Choice, type Grid, leastTouching, limitText, percent, policyText, share as shareText } from "../model.js";
 
 const shares = [0, 0.001, 0.01, 0.05];
 

@@ -1,11 +1,10 @@
 import { count, duration, plural, shortCount } from "@floodgate/pages/format";
 import { Chart, intervalAt } from "@floodgate/pages/view/chart";
 import { Card, FiguresTable } from "@floodgate/pages/view/elements";
+import { legend } from "@floodgate/pages/view/fills";
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { type Choice, limitText, type Timeline } from "../model.js";
-import { axisTime, percent, spanOf } from "../words.js";
-import { legend } from "./section.js";
+import { axisTime, type Choice, limitText, percent, spanOf, type Timeline } from "../model.js";
 
 interface TrafficProps {
   readonly choice: Choice;
