@@ -152,9 +152,9 @@ async function readIfNew(origin: RulesOrigin, known: string | undefined): Promis
   try {
     const revision = await origin.revision?.();
     if (revision !== undefined && revision === known) return undefined;
-    const { text, version }: Partial<RulesText> = (await origin.read()) ?? {};
-    if (typeof text !== "string") throw new TypeError("`read` returned no text");
-    return { text, version, revision };
+    const read = await origin.read();
+    if (typeof read?.text !== "string") throw new TypeError("`read` returned no text");
+    return { ...read, revision };
   } catch (error) {
     throw unavailable(origin, "the rules cannot be read", error);
   }

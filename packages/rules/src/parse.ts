@@ -61,8 +61,7 @@ export function checkText(text: string, maxProblems: number, app: AppNames = {})
     // Each rule with the right shape is checked for its meaning, even if another rule is wrong.
     const check = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
       for (const { at, message } of find(withoutWrong(wrong, value as RuleSet))) {
-        // The position says it already.
-        problems.push(problemAt(at, inFileWords(message.replace(/^rules: /, ""))));
+        problems.push(problemAt(at, inFileWords(message)));
         wrong.add(unitOf(at));
       }
     };

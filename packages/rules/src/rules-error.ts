@@ -70,9 +70,9 @@ export function mistakesIn(errors: readonly unknown[]): Mistake[] {
   return [...mistakes.values()];
 }
 
-/** A message of core about a rule in a file, which can hold no function. */
+/** A message of core about a rule in a file, which can hold no function. Its position stands before it. */
 export function inFileWords(message: string): string {
-  return message.replace(/a function (of the request, |or )|\(status\) .* or refundWhen: /g, "");
+  return message.replace(/^rules: |a function (of the request, |or )|\(status\) .* or refundWhen: /g, "");
 }
 
 /** The error that reports mistakes. `positions` has the position of each, in the same order. */

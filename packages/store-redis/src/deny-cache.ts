@@ -150,12 +150,6 @@ export class DenyCache {
     done.then(end, end);
   }
 
-  /** The decision if Redis is certain to reject; otherwise undefined. */
-  rejection(known: CachedLimit, key: string, cost: number): Decision | undefined {
-    const decision = this.look(known, key, cost);
-    return decision?.allowed === false ? decision : undefined;
-  }
-
   /**
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed with their longest wait, or undefined if `certain`.

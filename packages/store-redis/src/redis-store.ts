@@ -106,10 +106,10 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const leased = known.lease && this.#leases.spend(known.lease, key, cost, timeoutMs);
     if (leased !== undefined) return leased;
-    const rejection = known.denied?.rejection(known, key, cost);
-    if (rejection !== undefined) {
+    const cached = known.denied?.look(known, key, cost);
+    if (cached?.allowed === false) {
       activeListener()?.({ type: "deny-cache-hit", name: limit.name });
-      return rejection;
+      return cached;
     }
     const redisKey = this.#prefix + hashTag(key) + known.suffix;
     if (known.lease === undefined) return this.#queues.ask(new Consume(known, key, redisKey, cost, timeoutMs));
