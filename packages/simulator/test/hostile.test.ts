@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as zlib from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { simulate, simulationText } from "../src/index.js";
+import { type LogSource, simulate, simulationText } from "../src/index.js";
 import { lineAt, logOf, rules } from "./logs.js";
 
 const perIp = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
@@ -114,6 +114,32 @@ it("a log with the newest line first is sorted if it fits the buffer, and refuse
   await expect(simulate([logOf(lines)], fixed, { reorder: 10 })).rejects.toThrow(
     /^test\.log: 489 requests of 500 came after later ones, .*Or raise --reorder above 10, /,
   );
+});
+
+it.each([
+  ["a log in small chunks", 1, false],
+  ["a log in one chunk", 1, true],
+  ["each of several logs", 2, false],
+])("%s is closed when its replay fails", async (_, logs, isWhole) => {
+  const lines = Array.from({ length: 30_000 }, (_, i) => lineAt("192.0.2.1", 30_000 - i));
+  let open = 0;
+  const sources = Array.from({ length: logs }, (): LogSource => {
+    const log = logOf(lines);
+    return {
+      name: log.name,
+      async *open() {
+        open++;
+        try {
+          if (isWhole) yield Buffer.from(lines.join("\n"));
+          yield* log.open();
+        } finally {
+          open--;
+        }
+      },
+    };
+  });
+  await expect(simulate(sources, perIp, { reorder: 10 })).rejects.toThrow("came after later ones");
+  expect(open).toBe(0);
 });
 
 it("more clients than --max-clients are counted, but not measured, and the store stays bounded", async () => {

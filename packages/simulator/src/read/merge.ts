@@ -23,20 +23,25 @@ export async function* readLogs(sources: readonly LogSource[], options: ReadOpti
   const readings = (await byFirstTime(sources, options)).map(([source, nextMs], number): Reading => {
     return { batches: requestsOf(source, options, tally), number, batch: [], at: 0, isOpen: false, nextMs };
   });
-  const queue = new TinyQueue(readings, (a, b) => a.nextMs - b.nextMs || Number(a.isOpen) - Number(b.isOpen) || a.number - b.number);
+  const queue = new TinyQueue([...readings], (a, b) => a.nextMs - b.nextMs || Number(a.isOpen) - Number(b.isOpen) || a.number - b.number);
   let merged: LogRequest[] = [];
-  for (let log = queue.pop(); log !== undefined; log = queue.pop()) {
-    const next = log.batch[log.at++];
-    if (next !== undefined) merged.push(next);
-    else {
-      if (merged.length > 0) yield merged;
-      merged = [];
-      const { done, value } = await log.batches.next();
-      if (done === true) continue;
-      Object.assign(log, { batch: value, at: 0, isOpen: true });
+  try {
+    for (let log = queue.pop(); log !== undefined; log = queue.pop()) {
+      const next = log.batch[log.at++];
+      if (next !== undefined) merged.push(next);
+      else {
+        if (merged.length > 0) yield merged;
+        merged = [];
+        const { done, value } = await log.batches.next();
+        if (done === true) continue;
+        Object.assign(log, { batch: value, at: 0, isOpen: true });
+      }
+      log.nextMs = log.batch[log.at]?.timeMs ?? Number.NEGATIVE_INFINITY;
+      queue.push(log);
     }
-    log.nextMs = log.batch[log.at]?.timeMs ?? Number.NEGATIVE_INFINITY;
-    queue.push(log);
+  } finally {
+    // The caller may stop before the end, for example if the newest line is the first.
+    for (const { batches } of readings) await batches.return(undefined);
   }
 }
 

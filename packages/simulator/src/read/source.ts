@@ -40,13 +40,18 @@ const compressions = [
  */
 export async function* bytesOf(source: LogSource, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const chunks = chunksOf(source, told);
-  const { value: first = new Uint8Array() } = await chunks.next();
-  const all = startingWith(first, chunks);
-  const start = Buffer.from(first.subarray(0, 4)).toString("latin1");
-  const found = compressions.find(({ magic }) => start.startsWith(magic));
-  if (found === undefined) yield* all;
-  else if (found.decoder !== undefined) yield* decompressed(all, found.decoder());
-  else throw undecodable(source, found);
+  try {
+    const { value: first = new Uint8Array() } = await chunks.next();
+    const all = startingWith(first, chunks);
+    const start = Buffer.from(first.subarray(0, 4)).toString("latin1");
+    const found = compressions.find(({ magic }) => start.startsWith(magic));
+    if (found === undefined) yield* all;
+    else if (found.decoder !== undefined) yield* decompressed(all, found.decoder());
+    else throw undecodable(source, found);
+  } finally {
+    // Whoever stops at the first chunk has not begun the rest.
+    await chunks.return(undefined);
+  }
 }
 
 function undecodable({ name, once }: LogSource, { name: compression, program }: (typeof compressions)[number]): FloodgateError {
