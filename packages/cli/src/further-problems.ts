@@ -27,11 +27,12 @@ export function withFurtherProblems(text: string, given: readonly RulesProblem[]
   const { value, problemAt } = readYaml(text);
   const units = new Map(given.flatMap(({ path }) => unitOf(path) ?? []).map((unit) => [JSON.stringify(unit.path), unit]));
   const all = new Map(given.map((problem) => [idOf(problem), problem]));
+  // JSON has no NaN, so the message of a part alone may differ from the given one.
+  const known = new Set(given.map(({ path }) => JSON.stringify(path)));
   for (const unit of units.values()) {
     if (all.size >= enough) break;
     for (const { path, message } of problemsOf(unit, valueAt(value, unit.path), app)) {
-      const problem = problemAt(path, message);
-      if (!all.has(idOf(problem))) all.set(idOf(problem), problem);
+      if (!known.has(JSON.stringify(path))) all.set(idOf({ path, message }), problemAt(path, message));
     }
   }
   return [...all.values()].sort((a, b) => a.line - b.line || a.column - b.column);

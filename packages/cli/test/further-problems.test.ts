@@ -107,6 +107,16 @@ rules:
   expect(err).toBe("floodgate: 10 problems in stdin.\n");
 });
 
+it("floodgate check shows a number that JSON does not have once", async () => {
+  const { out, err } = await floodgate(["check", "-"], "rules: [{ name: a, limit: .inf, window: 1m, cost: .nan, mode: shadw }]");
+  expect(out.match(/`\w+` must .* but was \S+/g)).toEqual([
+    expect.stringMatching(/^`limit`.*Infinity\.$/),
+    expect.stringMatching(/^`cost`.*NaN\.$/),
+    expect.stringMatching(/^`mode`.*"shadw"\.$/),
+  ]);
+  expect(err).toBe("floodgate: 3 problems in stdin.\n");
+});
+
 it("a file with a hundred problems has enough to begin with: no more are looked for", () => {
   const rules = Array.from({ length: 100 }, (_, i) => ({ name: `r${i}`, limit: -1, window: "x" }));
   const found = problemsOf({ rules });
