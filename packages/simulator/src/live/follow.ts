@@ -52,7 +52,7 @@ export async function follow(logs: readonly Growing[], set: RuleSet, options: Fo
         decide((readers[i] as LogReader).read(batch));
       }
       if (isQuiet) {
-        // The lines of a log that was just read to its end. More may come all the time.
+        // The logs are read to their ends. New lines may come at every look, so this does not wait for a pause.
         if (waitedMs >= settleMs) {
           settle(newestBefore);
           newestBefore = buffer.newestMs;
