@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { FloodgateError } from "@floodgate/core";
-import { decodeKey, type Grant, type GrantChange } from "@floodgate/core/rules";
+import { decodeKey, type Grant, type GrantChange, ipKey } from "@floodgate/core/rules";
 import { isMap, isSeq, parseDocument, stringify, type YAMLMap } from "yaml";
 import { readYaml } from "./yaml.js";
 
@@ -28,11 +28,10 @@ export function withGrant(text: string, { rule, key: keyText, grant }: GrantChan
     throw new FloodgateError("FLOODGATE_UNKNOWN_RULE", `There is no rule ${JSON.stringify(rule)}, so nothing can be granted under it.`);
   }
   const inRule = items[at] as YAMLMap;
-  const id = JSON.stringify(textsOf(key));
   // Undefined if there are no anchors, or if the text is not valid.
   const value = (text.includes("&") ? readYaml(text).value : undefined) as { rules: { grants?: Grant[] }[] } | undefined;
   const { grants: before = [] } = value?.rules[at] ?? (inRule.toJS(document) as { grants?: Grant[] });
-  const kept = before.filter((other) => JSON.stringify(textsOf(other.key)) !== id && Date.parse(other.until) > nowMs);
+  const kept = before.filter((other) => !isWritten(key, other.key) && Date.parse(other.until) > nowMs);
   if (grant === undefined && kept.length === before.length) return text;
   const grants = grant === undefined ? kept : [...kept, { key, ...grant }];
   // The list stays if it is empty: it lets a rule have plans that are only granted.
@@ -49,5 +48,12 @@ export function withGrant(text: string, { rule, key: keyText, grant }: GrantChan
   return stringify(expected, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** `42` and `"42"` are the same key. */
-const textsOf = (key: unknown): unknown => (Array.isArray(key) ? key.map(textsOf) : String(key));
+/** Whether a key is written in this way: `"42"` as `42`, and the network of a client, `2001:db8::/56`, as any of its addresses. */
+function isWritten(key: unknown, written: unknown): boolean {
+  if (Array.isArray(key))
+    return Array.isArray(written) && key.length === written.length && key.every((part, i) => isWritten(part, written[i]));
+  const [text, other] = [String(key), String(written)];
+  const [suffix = ""] = /\/\d+$/.exec(text) ?? [];
+  const address = suffix !== "" && other.endsWith(suffix) ? other.slice(0, -suffix.length) : other;
+  return text === other || text === ipKey(address, Number(suffix.slice(1)));
+}

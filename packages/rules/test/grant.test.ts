@@ -67,6 +67,19 @@ describe("a grant in the text of rules", () => {
     expect(grantsOf(withGrant(written, { ...ann, key: "42" }, nowMs))).toEqual([{ key: "42", ...pro }]);
   });
 
+  it.each([
+    ["2001:db8::/56", "2001:DB8:0:0:0:0:0:1"],
+    ["2001:db8::/56", "2001:DB8::/56"],
+    ["2001:db8:1:2::3/128", "2001:db8:1:2::0003"],
+    ["203.0.113.9", "::ffff:203.0.113.9"],
+    ["(203.0.113.9,ann)", ["::ffff:203.0.113.9", "ann"]],
+  ])("of the client %s ends however the file writes its address: %j", (key, written) => {
+    const rule = { name: "a", limit: 1, window: "1h", key: Array.isArray(written) ? ["ip", "user"] : "ip", plans: { pro: { limit: 5 } } };
+    const other = { key: Array.isArray(written) ? ["203.0.113.9", "bob"] : "203.0.113.8", ...pro };
+    const granted = stringify({ rules: [{ ...rule, grants: [{ key: written, ...pro }, other] }] });
+    expect(grantsOf(withGrant(granted, { rule: "a", key, grant: undefined }, nowMs))).toEqual([other]);
+  });
+
   const [two, one] = ["2", "1"].map((key) => ({ key, ...pro })) as [object, object];
   const plain = "limit: 1, window: 1h, key: user, plans: { pro: { limit: 5 } }";
   const own = `grants: [{ key: "1", plan: pro, until: 2027-01-31 }]`;
