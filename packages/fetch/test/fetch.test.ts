@@ -149,6 +149,16 @@ it.each<[how: string, pathOf: (url: string, target: string) => string, told?: (s
   expect(reached).toBeGreaterThan(8);
 });
 
+it.each(['"foo"', "a\nb", "7#8", "...", "a..", "..x"])(
+  "a parameter of Bun's routes that moves no path counts under its own rules: %j",
+  async (q) => {
+    const rules = ["/login", "/search/:q"].map((path) => ({ name: path, policy, key: "global", match: { path } }) as const);
+    const url = `http://h/search/${encodeURIComponent(q)}`;
+    const { decision } = await rateLimit({ rules }).check(Object.assign(new Request(url), { params: { q } }));
+    expect(decision?.decisions?.map(({ name }) => name) ?? decision?.name).toEqual(["/search/:q"]);
+  },
+);
+
 it.each([
   ["/posts/:id", "/posts/7/__data.json"],
   ["/posts/:id", "/posts/7/q-data.json"],

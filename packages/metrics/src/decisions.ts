@@ -3,6 +3,7 @@ import {
   checkOptions,
   type DecisionResult,
   describePolicy,
+  flag,
   functionOrNothing,
   invalidOption,
   isUnchecked,
@@ -135,7 +136,7 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
   );
   const { passed = 0.01, rejectedPerSecond = 100, showKeys = false, traceId } = options;
   wholeNumber("decisionLog", "rejectedPerSecond", rejectedPerSecond, 0);
-  checkShowKeys("decisionLog", showKeys);
+  flag("decisionLog", "showKeys", showKeys);
   functionOrNothing("decisionLog", "traceId", traceId, "() => trace.getActiveSpan()?.spanContext().traceId");
   if (typeof passed !== "number" || !(passed >= 0 && passed <= 1))
     throw invalidOption("decisionLog: `passed` must be a share from 0 to 1. Write passed: 0.01.");
@@ -160,11 +161,6 @@ export function decisionLog(to: DecisionLogTarget, options: DecisionLogOptions =
   });
 }
 
-/** A text from a variable, such as `"false"`, must not show keys. */
-function checkShowKeys(where: string, showKeys: unknown): void {
-  if (typeof showKeys !== "boolean") throw invalidOption(`${where}: \`showKeys\` must be true or false. Write showKeys: true.`);
-}
-
 export interface ExplainHeaderOptions {
   /** Whether keys are shown in full. Default false: `us...42`. */
   showKeys?: boolean;
@@ -187,7 +183,7 @@ const maxUnchecked = 20;
 export function explainHeader(admits: (request: any) => boolean, options: ExplainHeaderOptions = {}): () => void {
   checkOptions("explainHeader", options, ["showKeys"], "explainHeader(isSupport, { showKeys: true })");
   const { showKeys = false } = options;
-  checkShowKeys("explainHeader", showKeys);
+  flag("explainHeader", "showKeys", showKeys);
   if (typeof admits !== "function")
     throw invalidOption("explainHeader takes a function. Write explainHeader((req) => req.user?.isSupport === true).");
   return eachRequest((event, decided) => {

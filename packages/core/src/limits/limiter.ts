@@ -364,15 +364,17 @@ function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_IN
   );
 }
 
+const consumeOptions = ["cost", "hold"];
+
 /** `consume(key, 5)`, as other libraries take it, must not take one unit. */
 function checkedCost(options: ConsumeOptions): number {
   // Without the arrays that `checkOptions` makes.
   let isUsual = options?.cost !== undefined;
-  for (const option in options) isUsual &&= option === "cost" || option === "hold";
-  if (isUsual) return checkCost(options.cost);
-  const example = `limiter.consume(key, { cost: ${typeof options === "number" ? options : 2} })`;
-  checkOptions("consume", options, ["cost", "hold"], example);
-  return 1;
+  for (const option in options) isUsual &&= consumeOptions.includes(option);
+  if (!isUsual)
+    checkOptions("consume", options, consumeOptions, `limiter.consume(key, { cost: ${typeof options === "number" ? options : 2} })`);
+  const { cost = 1 } = options;
+  return checkCost(cost);
 }
 
 /** What a limiter returns. A promise too if an asynchronous store has decided at once, so that apps can rely on it. */

@@ -101,6 +101,12 @@ it("a cost that is not in an object is refused, not taken for one unit", () => {
   expect(limiter.consume("user:42", { cost: undefined } as never).remaining).toBe(1);
 });
 
+it("options with inherited properties charge their cost", () => {
+  const options: { cost?: number } = Object.create({ trace: "on" });
+  options.cost = 2;
+  expect(limiterOn(simpleStore()).consume("user:42", options).remaining).toBe(1);
+});
+
 describe("clientKey", () => {
   it("is the key of a middleware: one for an IPv4 address, one for the network of an IPv6 address, and for that network itself", () => {
     for (const ip of ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1:443"]) expect(clientKey(ip)).toBe("192.0.2.1");
