@@ -70,7 +70,6 @@ export class Keyspaces {
     return this.find(blocksOf(name));
   }
 
-  /** Adds it, unless it is there. */
   addBlocks(name: string): Keyspace {
     const blocks = this.#add(blocksOf(name));
     for (const keyspace of this.all) if (keyspace.smallest.name === name && keyspace !== blocks) keyspace.blocks = blocks;

@@ -232,7 +232,7 @@ class TableStore implements MemoryStore {
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
     const nowMs = this.#now();
     this.#lastLimit = undefined;
-    const blocks = this.#keyspaces.addBlocks(name);
+    const blocks = this.#keyspaces.findBlocks(name) ?? this.#keyspaces.addBlocks(name);
     const slot = blocks.slots.get(key);
     if (slot === undefined) {
       const zeros = this.#zeros(blocks.size);
