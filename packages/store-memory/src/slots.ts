@@ -46,6 +46,11 @@ export class Page {
     this.numbers = new Int32Array(this.cells.buffer);
     this.links = new Int32Array(2 * count);
   }
+
+  /** Where in the cells the state of a slot begins. */
+  at(slot: number): number {
+    return (slot & pageMask) * this.stride + 1;
+  }
 }
 
 /** A slot for each key: its text, its state, and a few numbers about it. A slot's number names its page and its place there. */
@@ -66,7 +71,7 @@ export class Slots {
 
   /** Where in the page's cells a state begins. */
   at(slot: number): number {
-    return (slot & pageMask) * this.page(slot).stride + 1;
+    return this.page(slot).at(slot);
   }
 
   key(slot: number): string {
@@ -75,7 +80,8 @@ export class Slots {
 
   /** Its keyspace and use. */
   tag(slot: number): number {
-    return this.page(slot).numbers[2 * this.at(slot) - 1] as number;
+    const page = this.page(slot);
+    return page.numbers[2 * page.at(slot) - 1] as number;
   }
 
   use(slot: number): number {
@@ -83,7 +89,9 @@ export class Slots {
   }
 
   setUse(slot: number, value: number): void {
-    this.page(slot).numbers[2 * this.at(slot) - 1] = (this.tag(slot) & ~use.mask) | value;
+    const page = this.page(slot);
+    const i = 2 * page.at(slot) - 1;
+    page.numbers[i] = ((page.numbers[i] as number) & ~use.mask) | value;
   }
 
   /** One of the two links of a slot. */
@@ -100,7 +108,7 @@ export class Slots {
     const slot = this.#take(size <= exactWidths ? size : 2 ** Math.ceil(Math.log2(size)));
     const page = this.page(slot);
     page.keys[slot & pageMask] = key;
-    page.numbers[2 * this.at(slot) - 1] = (keyspace << idShift) | use.unplaced;
+    page.numbers[2 * page.at(slot) - 1] = (keyspace << idShift) | use.unplaced;
     page.used++;
     this.size++;
     this.beginState(slot);
@@ -109,12 +117,13 @@ export class Slots {
 
   /** Gives the state of a slot a number of its own, which no other state has until 2^32 of them were made. */
   beginState(slot: number): void {
-    this.page(slot).numbers[2 * this.at(slot) - 2] = this.#states++;
+    const page = this.page(slot);
+    page.numbers[2 * page.at(slot) - 2] = this.#states++;
   }
 
   delete(slot: number): void {
     const page = this.page(slot);
-    const at = this.at(slot);
+    const at = page.at(slot);
     page.keys[slot & pageMask] = "";
     page.cells.fill(0, at - 1, at + page.width);
     page.numbers[2 * at - 1] = noKey;
