@@ -44,7 +44,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request }) {
     const { url, params } = request as Request & { readonly params?: object };
     // The routes of Bun match the target as sent. Its URL is resolved, so that of an unusual target only the parameters are known.
-    if (params && Object.values(params).some((value) => /^\.\.?(#|$)|\\/.test(value))) return [{ path: "..", unknown: "before" }];
+    if (Object.values(params ?? {}).some((value) => /^\.\.?(#|$)|\\/.test(value))) return [{ path: "..", unknown: "before" }];
     const path = new URL(url).pathname;
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
     const page = path.replace(/(\/?__|\/q-)data\.json$|(\/_(root)?)?\.data$/, "");
@@ -74,16 +74,6 @@ export interface Decided extends Pick<Checked, "response"> {
   /** @param without the status if there is no response. Default 500. */
   finish<R extends Response | undefined>(response: R, without?: number): R;
 }
-
-/** What `check` answers. The wrapper does without it, because an object with a getter takes a microsecond to make. */
-export const checkedOf = ({ response, outcome: { decision, headers }, finish }: Decided): Checked => ({
-  response,
-  decision,
-  get headers() {
-    return new Headers(pairs(headers));
-  },
-  finish,
-});
 
 /** Headers as the Fetch API takes them. */
 export const pairs = (headers: Outcome["headers"]): [name: string, value: string][] => headers.map(({ name, value }) => [name, value]);

@@ -18,7 +18,7 @@ export class KeyMap {
   }
 
   get isEmpty(): boolean {
-    return this.#shards.every(({ size }) => size === 0);
+    return !this.#shards.some(({ size }) => size > 0);
   }
 
   get(key: string): number | undefined {

@@ -52,14 +52,14 @@ export class KeyTable {
   withRoom(limit: Limit, slot: number): number {
     const { slots } = this;
     const from = slots.page(slot);
-    const at = slots.at(slot);
+    const at = from.at(slot);
     const size = limit.algorithm.size(limit.policy, from.cells, at);
     if (size <= from.width) return slot;
     const keyspace = this.#keyspace(slot);
     const key = slots.key(slot);
     const larger = slots.add(key, keyspace.id, Math.max(size, 2 * from.width));
     const to = slots.page(larger);
-    const toAt = slots.at(larger);
+    const toAt = to.at(larger);
     // The number of the state lies before its cells.
     to.numbers[2 * toAt - 2] = from.numbers[2 * at - 2] as number;
     to.cells.set(from.cells.subarray(at, at + from.width), toAt);
@@ -105,8 +105,9 @@ export class KeyTable {
   reposition(slot: number, nowMs: number, stays = false): number | undefined {
     const { smallest, largest, slowest } = this.#keyspace(slot);
     const { algorithm } = smallest;
-    const { cells } = this.slots.page(slot);
-    const at = this.slots.at(slot);
+    const page = this.slots.page(slot);
+    const { cells } = page;
+    const at = page.at(slot);
     let seen = algorithm.decide(smallest, cells, at, nowMs, 1, false);
     // What a small bucket never held, a large one may lack.
     if (seen.resetAfterMs === 0) seen = algorithm.decide(largest, cells, at, nowMs, 1, false);

@@ -39,9 +39,8 @@ export class Keyspaces {
   readonly #byLimit = new WeakMap<Limit, Keyspace>();
   readonly #recentLimits: Limit[] = [];
   readonly #recent: Keyspace[] = [];
-  #added = 0;
-  /** The next keyspace that may have no keys. */
-  #hand = 0;
+  /** Whose turn it is: of the recent limits to be replaced, and of the keyspaces to be looked at. */
+  #turn = 0;
 
   /** `moved` is called with each new place of a slot among the blocked keys. */
   constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
@@ -54,7 +53,7 @@ export class Keyspaces {
     for (let i = 0; i < limits.length; i++) if (limits[i] === limit) return this.#recent[i] as Keyspace;
     const known = this.#byLimit.get(limit);
     const found = known !== undefined && this.all[known.id] === known ? known : this.#add(limit);
-    const oldest = this.#added++ % maxRecent;
+    const oldest = this.#turn++ % maxRecent;
     limits[oldest] = limit;
     this.#recent[oldest] = found;
     return found;
@@ -72,7 +71,7 @@ export class Keyspaces {
 
   addBlocks(name: string): Keyspace {
     const blocks = this.#add(blocksOf(name));
-    for (const keyspace of this.all) if (keyspace.smallest.name === name && keyspace !== blocks) keyspace.blocks = blocks;
+    for (const keyspace of this.all) if (keyspace.smallest.name === name) keyspace.blocks = blocks;
     return blocks;
   }
 
@@ -104,8 +103,8 @@ export class Keyspaces {
   #place(): number {
     const { length } = this.all;
     // Some looks for each new one, so that they hardly grow beyond twice those with keys.
-    for (let i = 0; i < 8 && length >= kept; i++) {
-      const { id, slots, smallest } = this.all[this.#hand++ % length] as Keyspace;
+    for (let i = 0; length >= kept && i < 8; i++) {
+      const { id, slots, smallest } = this.all[this.#turn++ % length] as Keyspace;
       if (!slots.isEmpty) continue;
       this.#byName.delete(nameOf(smallest));
       this.#recentLimits.length = 0;

@@ -60,7 +60,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
   const { maxKeys: given = 100_000, clock, onEvent } = options;
   const maxKeys = wholeNumber("memoryStore", "maxKeys", given, 1, 100_000);
-  if (maxKeys > largestMaxKeys) throw wrongOption("memoryStore", "maxKeys", `at most ${largestMaxKeys}`, maxKeys, "maxKeys: 1_000_000");
+  if (maxKeys > largestMaxKeys) throw wrongOption("memoryStore", "maxKeys", `at most ${largestMaxKeys}`, maxKeys, "maxKeys: 100_000");
   functionOrNothing("memoryStore", "onEvent", onEvent, "(event) => console.log(event)");
   return new TableStore(maxKeys, clock === undefined ? undefined : wholeMsClock("memoryStore", clock), onEvent);
 }
@@ -136,7 +136,7 @@ class TableStore implements MemoryStore {
       this.#lastKey = this.#slots.key(slot);
       this.#lastSlot = slot;
       this.#lastPage = this.#slots.page(slot);
-      this.#lastAt = this.#slots.at(slot);
+      this.#lastAt = this.#lastPage.at(slot);
       this.#lastDeleted = this.#slots.deleted;
     }
     this.#sendEvictions();
@@ -193,7 +193,7 @@ class TableStore implements MemoryStore {
       const isNew = charge.cost === 0 || charge.heldUntilMs !== undefined;
       if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
       const page = this.#slots.page(slot);
-      const at = this.#slots.at(slot);
+      const at = page.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * at - 2]);
       if (beganByCharge(limit, page.cells, at, nowMs, charge, cost, units)) this.#slots.beginState(slot);
       // A clock that has stepped back does not see what was charged ahead of it.
@@ -213,7 +213,7 @@ class TableStore implements MemoryStore {
     }
     const slot = this.#table.withRoom(limit, found);
     const page = this.#slots.page(slot);
-    const at = this.#slots.at(slot);
+    const at = page.at(slot);
     const decision = renewIn(limit, page.cells, at, nowMs, charge, page.numbers[2 * at - 2]);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(slot);
     this.#table.reposition(slot, nowMs, true);
@@ -225,7 +225,7 @@ class TableStore implements MemoryStore {
     this.#forget(keyspace, key);
     const slot = keyspace.blocks?.slots.get(key);
     if (slot === undefined) return;
-    liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
+    liftBanIn(...this.#slots.state(slot));
     this.#table.reposition(slot, this.#now());
   }
 
@@ -241,7 +241,7 @@ class TableStore implements MemoryStore {
       this.#sendEvictions();
       return blocked;
     }
-    const blocked = blockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs, forMs, kind);
+    const blocked = blockIn(...this.#slots.state(slot), nowMs, forMs, kind);
     this.#table.reposition(slot, nowMs);
     return blocked;
   }
@@ -262,7 +262,7 @@ class TableStore implements MemoryStore {
 
   #stateAt(keyspace: Keyspace | undefined, key: string): [cells: Cells, at: number] | undefined {
     const slot = keyspace?.slots.get(key);
-    return slot === undefined ? undefined : [this.#slots.page(slot).cells, this.#slots.at(slot)];
+    return slot === undefined ? undefined : this.#slots.state(slot);
   }
 
   #forget(keyspace: Keyspace | undefined, key: string): void {
@@ -274,7 +274,7 @@ class TableStore implements MemoryStore {
   #blockOf(blocks: Keyspace, key: string, nowMs: number): KeyBlock | undefined {
     const slot = blocks.slots.get(key);
     if (slot === undefined) return undefined;
-    const blocked = keyBlockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
+    const blocked = keyBlockIn(...this.#slots.state(slot), nowMs);
     if (blocked === undefined) this.#table.delete(slot);
     return blocked;
   }
@@ -348,7 +348,7 @@ class TableStore implements MemoryStore {
 
     const slot = this.#table.add(keyspace, key, nowMs);
     const page = this.#slots.page(slot);
-    const at = this.#slots.at(slot);
+    const at = page.at(slot);
     for (let i = 0; i < used; i++) {
       page.cells[at + i] = scratch[i] as number;
       scratch[i] = 0;

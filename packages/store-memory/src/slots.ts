@@ -69,9 +69,10 @@ export class Slots {
     return this.pages[slot >>> pageBits] as Page;
   }
 
-  /** Where in the page's cells a state begins. */
-  at(slot: number): number {
-    return this.page(slot).at(slot);
+  /** The cells that hold a state, and where it begins. */
+  state(slot: number): [cells: Cells, at: number] {
+    const page = this.page(slot);
+    return [page.cells, page.at(slot)];
   }
 
   key(slot: number): string {
@@ -90,8 +91,7 @@ export class Slots {
 
   setUse(slot: number, value: number): void {
     const page = this.page(slot);
-    const i = 2 * page.at(slot) - 1;
-    page.numbers[i] = ((page.numbers[i] as number) & ~use.mask) | value;
+    page.numbers[2 * page.at(slot) - 1] = (this.tag(slot) & ~use.mask) | value;
   }
 
   /** One of the two links of a slot. */
