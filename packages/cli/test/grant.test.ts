@@ -98,7 +98,7 @@ describe("floodgate grant and revoke", () => {
     await run("push", file);
     const revoke = ["revoke", "--rule", "posts", "--key", "43"];
     for (const told of [await run(...revoke), await floodgate([...revoke, "--file", file])]) {
-      expect(told).toMatchObject({ code: 1, out: "", err: 'floodgate: key "43" has no grant under "posts", so there is none to end.\n' });
+      expect(told).toMatchObject({ code: 1, out: "", err: 'floodgate: key "43" has no grant under "posts". Nothing was changed.\n' });
     }
     expect(readFileSync(file, "utf8")).toBe(granted);
     expect((await run("pull")).out).toBe(granted);

@@ -66,10 +66,7 @@ async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]
   const changeOf = ({ keyText, rule }: RuleAndKey): GrantChange => {
     // The key may be misspelt.
     if (grant === undefined && rule.grantOf(keyText) === undefined) {
-      throw new Failure(
-        "refused",
-        `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}, so there is none to end.`,
-      );
+      throw new Failure("refused", `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}. Nothing was changed.`);
     }
     return { rule: rule.name, key: keyText, grant };
   };

@@ -267,15 +267,10 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   useReceipt<T>(key: string, receipt: string, use: ChargeUse<Promised<T>>): Promised<T> {
     const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "check");
-    return andThen<readonly PlannedLimit[], T>(this.#definition.limits(), (limits) =>
-      receipts.use(
-        this.guard,
-        limits.map(({ limit }) => limit),
-        key,
-        receipt,
-        use,
-      ),
-    );
+    return andThen<readonly PlannedLimit[], T>(this.#definition.limits(), (planned) => {
+      const limits = planned.map(({ limit }) => limit);
+      return receipts.use(this.guard, limits, key, receipt, use);
+    });
   }
 
   async run<T>(key: Key, work: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<Ran<T>> {
