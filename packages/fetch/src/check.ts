@@ -44,7 +44,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
   path({ request }) {
     const { url, params } = request as Request & { readonly params?: object };
     // The routes of Bun match the target as sent. Its URL is resolved, so that of an unusual target only the parameters are known.
-    if (Object.values(params ?? {}).some((value) => /^\.\.?(#|$)|\\/.test(value))) return [{ path: "..", unknown: "before" }];
+    if (params && Object.values(params).some((value) => /^\.\.?(#|$)|\\/.test(value))) return [{ path: "..", unknown: "before" }];
     const path = new URL(url).pathname;
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
     const page = path.replace(/(\/?__|\/q-)data\.json$|(\/_(root)?)?\.data$/, "");
