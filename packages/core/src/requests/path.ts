@@ -169,15 +169,15 @@ function atEnd(text: string, spelled: typeof asIs): string[] {
  */
 function ofMany(text: string): Reading {
   const segments = text.replace(/^\/|\/$/g, "").split("/");
-  let first = segments.findIndex(isUnusual);
-  // A slash at the end is usual, an empty segment before it is not.
-  if (first < 0) first = segments.length;
-  let last = segments.length - 1;
-  while (last >= first && !isUnusual(segments[last] as string)) last--;
+  const first = segments.findIndex(isUnusual);
+  const last = segments.findLastIndex(isUnusual);
   const head = segments.slice(0, lowestDepth(segments, first));
   const tail = segments.slice(last + 1);
   if (segments.length <= maxSegments) {
-    const between = segments.slice(head.length, last + 1).flatMap(waysToRead);
+    const between: string[] = [];
+    for (const segment of segments.slice(head.length, last + 1)) {
+      if (between.length <= maxSegments) between.push(...waysToRead(segment));
+    }
     if (head.length + between.length + tail.length <= maxSegments) return [...head, ...between.map((optional) => ({ optional })), ...tail];
   }
   return [...head.slice(0, maxSegments - segmentsAtEnd), anySegments, ...tail.slice(-segmentsAtEnd)];
@@ -205,10 +205,12 @@ const isUnusual = (segment: string): boolean => segment === "" || /[\\;\x01\x02]
 /** A segment, and what it is made of for servers that take some of its separators for a slash, or drop its parameters. */
 function waysToRead(segment: string): string[] {
   if (!separators.test(segment)) return withBare(segment);
-  const ways = new Map(
-    [/\//, /\\/, /\x01/, /[\\\x01]/, separators].map((separator) => segment.split(separator)).map((parts) => [parts.join("/"), parts]),
-  );
-  return [...ways.values()].flatMap((parts) => parts.flatMap(withBare));
+  const ways = [segment, segment.replaceAll("\\", "/")];
+  for (const separator of "\x01\\\x02") {
+    segment = segment.replaceAll(separator, "/");
+    ways.push(segment);
+  }
+  return [...new Set(ways)].flatMap((way) => way.split("/").flatMap(withBare));
 }
 
 function ofLong(path: string): Reading {
@@ -239,7 +241,8 @@ function withBare(part: string): string[] {
 
 const asIs = (segment: string): string => segment;
 
-const unmarked = (segment: string): string => segment.replaceAll("\x01", "/").replaceAll("\x02", "\\");
+const unmarked = (segment: string): string =>
+  separators.test(segment) ? segment.replaceAll("\x01", "/").replaceAll("\x02", "\\") : segment;
 
 /** A segment as it is compared: case and percent-encoding make no difference. */
 export function folded(segment: string): string {
