@@ -178,7 +178,7 @@ export class CommandQueue {
    * The steps of each run. On a Cluster a run has the keys of one step: while a slot moves, keys of several steps may be on both servers, and then
    * no server decides any of them.
    */
-  #runs(round: readonly Step[]): Iterable<readonly Step[]> {
+  #runs(round: readonly Step[]): (readonly Step[])[] {
     if (!this.#client.isCluster || round.length === 1) return [round];
     const runs = new Map<unknown, Step[]>();
     for (const step of round) {
@@ -187,7 +187,7 @@ export class CommandQueue {
       if (known === undefined) runs.set(id, [step]);
       else known.push(step);
     }
-    return runs.values();
+    return [...runs.values()];
   }
 
   /** Sends the runs of a round in one write. */
@@ -197,7 +197,7 @@ export class CommandQueue {
     const { clock, wantsState } = this.#options;
     const serverMs = this.serverClock.notAfterMs(sentMs);
     // A spread of the options would take as long as all the rest of a decision: see CONTRIBUTING.md.
-    const batches = Array.from(this.#runs(round), (steps) =>
+    const batches = this.#runs(round).map((steps) =>
       batchOf(steps, { clock, wantsState, notAfterMs, serverMs, kindSize: joinEquals(steps) }),
     );
     const runs = batches.map((batch) => batch.run("EVALSHA"));
