@@ -1,11 +1,10 @@
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { expectAllStopped } from "./stopped.js";
+import { temporaryFolder } from "./files.js";
+import { expectAllStopped } from "./programs.js";
 
 const run = promisify(execFile);
 const folder = join(import.meta.dirname, "../examples/gateway");
@@ -29,13 +28,8 @@ describe("the gateway demo", () => {
   test("says what to install if a program is missing", async () => {
     // Neither root nor CI: nothing is installed.
     const missing = `process.getuid = () => 1000; delete process.env.CI; await import(${JSON.stringify(join(folder, "demo.mjs"))});`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", hidden(missing)], { stdio: ["ignore", "ignore", "pipe"] });
-    let printed = "";
-    child.stderr.on("data", (chunk) => {
-      printed += chunk;
-    });
-    const [code] = await once(child, "close");
-    expect([code, printed]).toEqual([1, expect.stringMatching(/Install it: apt-get install redis-tools/)]);
+    const ended = run(process.execPath, ["--input-type=module", "-e", hidden(missing)]);
+    await expect(ended).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/Install it: apt-get install redis-tools/) });
   });
 });
 
@@ -46,6 +40,8 @@ function hidden(code: string): string {
 }
 
 describe("the files for a service", () => {
+  const dir = temporaryFolder("unit-test");
+
   test("have valid rules and settings", async () => {
     const floodgate = (...args: string[]): ReturnType<typeof run> => run(process.execPath, [cli, ...args]);
     const [rules, ofDemo, { stdout }] = await Promise.all([
@@ -59,10 +55,8 @@ describe("the files for a service", () => {
   });
 
   test.runIf(existsSync("/usr/bin/systemd-analyze"))("satisfy systemd", async () => {
-    const dir = mkdtempSync(join(tmpdir(), "floodgate-unit-test-"));
     writeFileSync(join(dir, "floodgate.service"), read("floodgate.service"));
     const { stdout, stderr } = await run("systemd-analyze", ["verify", join(dir, "floodgate.service")]);
-    rmSync(dir, { recursive: true });
     expect(stdout + stderr).toBe("");
   });
 

@@ -1,25 +1,15 @@
-import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { urlIn, withProgram } from "./programs.js";
 
 // The clock stands still, so that no window ends between the requests.
 const heldClock = new URL("held-clock.mjs", import.meta.url).href;
 const server = join(import.meta.dirname, "../examples/koa/server.mjs");
 
 test("the Koa example limits logins, slow work, and everything else", { timeout: 30_000 }, async () => {
-  const child = spawn(process.execPath, ["--import", heldClock, server], {
-    env: { ...process.env, PORT: "0" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  try {
-    let printed = "";
-    for await (const chunk of child.stdout) {
-      printed += chunk;
-      if (printed.endsWith("\n")) break;
-    }
-    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "no address";
-
+  const env = { ...process.env, PORT: "0" };
+  await withProgram([process.execPath, "--import", heldClock, server], /\n$/, { env }, async (printed) => {
+    const url = urlIn(printed);
     const login = async (password: string, user: unknown = "ada"): Promise<number> => {
       const body = JSON.stringify({ user, password });
       const { status } = await fetch(`${url}/login`, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -42,8 +32,5 @@ test("the Koa example limits logins, slow work, and everything else", { timeout:
     expect(limited.headers.get("ratelimit-policy")).toBe('"per-ip";q=5;w=10');
     expect(limited.headers.get("retry-after")).toMatch(/^\d+$/);
     expect(await limited.json()).toMatchObject({ status: 429, "violated-policies": ["per-ip"] });
-  } finally {
-    child.kill();
-    await ended;
-  }
+  });
 });

@@ -1,28 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { program } from "../tools/test-servers/src/index.js";
+import { withProgram } from "./programs.js";
 
 const demo = join(import.meta.dirname, "../examples/observability/demo.mjs");
 
 /** Starts the example on a spare port with this PATH, waits for its last line, passes its output, and stops it as Ctrl-C does. */
 async function withExample(path: string, use: (printed: string) => Promise<void>): Promise<void> {
   const env = { ...process.env, PATH: path, PORT: "0" };
-  const child: ChildProcess = spawn(process.execPath, [demo], { env, stdio: ["ignore", "pipe", "inherit"] });
-  const ended = once(child, "exit");
-  try {
-    let printed = "";
-    for await (const chunk of child.stdout ?? []) {
-      printed += chunk;
-      if (printed.includes("Ctrl-C stops it")) break;
-    }
-    await use(printed);
-  } finally {
-    child.kill("SIGINT");
-    await ended;
-  }
-  expect(child.exitCode).toBe(0);
+  expect(await withProgram([process.execPath, demo], /Ctrl-C stops it/, { env, signal: "SIGINT" }, use)).toBe(0);
 }
 
 const addressAfter = (word: string, printed: string): string =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 import { startRedis } from "../tools/test-servers/src/index.js";
-import { expectAllStopped } from "./stopped.js";
+import { expectAllStopped } from "./programs.js";
 
 const demo = join(import.meta.dirname, "../examples/redis/demo.mjs");
 

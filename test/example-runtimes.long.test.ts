@@ -1,22 +1,20 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "./files.js";
+import { urlIn, withProgram } from "./programs.js";
 
 // One app of Hono and one of Request and Response on every runtime: started as users start them, and tested with the same requests.
 
 const examples = join(import.meta.dirname, "../examples");
 /** The binaries come from its dependencies. */
 const hono = join(examples, "hono");
-const temp = mkdtempSync(join(tmpdir(), "floodgate-example-"));
-afterAll(() => rmSync(temp, { recursive: true, force: true }));
+const temp = temporaryFolder("example");
 
 /** The command of each runtime. */
-const runtimes: Record<string, [string, ...string[]]> = {
+const runtimes: Record<string, readonly string[]> = {
   Node: [process.execPath, "node.mjs"],
   Bun: [join(hono, "node_modules/.bin/bun"), "bun.mjs"],
   Deno: [
@@ -30,7 +28,7 @@ const runtimes: Record<string, [string, ...string[]]> = {
   ],
   workerd: [process.execPath, "workerd.mjs"],
 };
-const elysia: Record<string, [string, ...string[]]> = { "Elysia on Bun": [join(hono, "node_modules/.bin/bun"), "elysia.mjs"] };
+const elysia: Record<string, readonly string[]> = { "Elysia on Bun": [join(hono, "node_modules/.bin/bun"), "elysia.mjs"] };
 const apps = [
   ...Object.entries(runtimes).map(([runtime, command]) => ["hono", runtime, command] as const),
   ...Object.entries({ ...runtimes, ...elysia }).map(([runtime, command]) => ["fetch", runtime, command] as const),
@@ -38,32 +36,6 @@ const apps = [
 
 /** Writes only below `temp`, and turns off update checks. */
 const env = { ...process.env, PORT: "0", DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
-
-/** Starts the example on a free port, passes its address, and stops it. */
-async function withExample(example: string, [command, ...args]: [string, ...string[]], use: (url: string) => Promise<void>): Promise<void> {
-  const child = spawn(command, args, { cwd: join(examples, example), env, stdio: ["ignore", "pipe", "pipe"] });
-  const ended = once(child, "exit");
-  let said = "";
-  child.stderr.on("data", (chunk) => {
-    said += chunk;
-  });
-  try {
-    const url = await new Promise<string>((resolve, reject) => {
-      let printed = "";
-      child.stdout.on("data", (chunk) => {
-        printed += chunk;
-        const [found] = /http:\/\/127\.0\.0\.1:\d+(?=\n)/.exec(printed) ?? [];
-        if (found !== undefined) resolve(found);
-      });
-      child.once("error", reject);
-      child.once("exit", (code) => reject(new Error(`ended with ${code} before it listened: ${said}`)));
-    });
-    await use(url);
-  } finally {
-    child.kill();
-    await ended;
-  }
-}
 
 interface Asked {
   readonly method?: string;
@@ -101,7 +73,8 @@ async function inOneWindow(visit: (from: string) => Promise<void>): Promise<void
 
 describe.each(apps)("the example %s on %s", (example, _, command) => {
   it("gives the answers that it gives everywhere", { timeout: 60_000 }, async () => {
-    await withExample(example, command, async (url) => {
+    await withProgram(command, /http:\/\/127\.0\.0\.1:\d+\n/, { cwd: join(examples, example), env }, async (printed) => {
+      const url = urlIn(printed);
       await inOneWindow(async (from) => {
         for (const remaining of [4, 3, 2, 1, 0]) {
           const { status, headers, body } = await ask(url, { from });

@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { urlIn, withProgram } from "./programs.js";
 
 // In the demo the clock stands still, so that no window ends between its requests.
 const heldClock = new URL("held-clock.mjs", import.meta.url).href;
@@ -9,22 +9,9 @@ const demo = join(import.meta.dirname, "../examples/express/demo.mjs");
 
 /** Starts the demo on a port, waits for its last line, passes its output, and stops it. */
 async function withDemo(port: number, use: (printed: string, url: string) => Promise<void>): Promise<void> {
-  const child = spawn(process.execPath, ["--import", heldClock, demo], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  try {
-    let printed = "";
-    for await (const chunk of child.stdout) {
-      printed += chunk;
-      if (printed.includes("Ctrl-C stops it")) break;
-    }
-    await use(printed, /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "no address");
-  } finally {
-    child.kill();
-    await ended;
-  }
+  const command = [process.execPath, "--import", heldClock, demo];
+  const env = { ...process.env, PORT: String(port) };
+  await withProgram(command, /Ctrl-C stops it/, { env }, (printed) => use(printed, urlIn(printed)));
 }
 
 test("the demo shows a burst turn into 429, and goes on serving", { timeout: 30_000 }, async () => {

@@ -1,20 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
+import { temporaryFolder } from "./files.js";
 
 // The recipe "A package" of CONTRIBUTING, in a copy of this repository: a copy of packages/koa with another name passes what packages/koa does.
 
 const root = join(import.meta.dirname, "..");
-const copy = mkdtempSync(join(tmpdir(), "floodgate-recipe-"));
+const copy = temporaryFolder("recipe");
 const [, recipe = ""] = /\*\*A package\*\*([\s\S]*?)\n\*\*/.exec(readFileSync(join(root, "CONTRIBUTING.md"), "utf8")) ?? [];
 
 beforeAll(() => {
   const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], { cwd: root, encoding: "utf8" });
   for (const file of files.split("\0")) if (file !== "") cpSync(join(root, file), join(copy, file), { force: false });
 });
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
 function run(command: string): void {
   const [program = "", ...words] = command.split(" ");

@@ -1,13 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import manifest from "../package.json" with { type: "json" };
+import { temporaryFolder } from "./files.js";
+
+const cwd = temporaryFolder("setup");
 
 test("without a registry, `npm start` and `npm test` say why they cannot install the packages", () => {
-  const cwd = mkdtempSync(join(tmpdir(), "floodgate-setup-"));
-  onTestFinished(() => rmSync(cwd, { recursive: true }));
   const [install = ""] = manifest.scripts.setup.split(" && ");
   // They run it with `npm run --silent`, which sets the level.
   const npm = { loglevel: "silent", registry: "http://127.0.0.1:1", cache: cwd, fetch_retries: "0" };
