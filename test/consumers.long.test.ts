@@ -1,19 +1,15 @@
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { temporaryFolder } from "./files.js";
+import { install, pack, run, tarballsIn } from "./packed.js";
 
 // The tarballs as others install them: each package manager, and each TypeScript that we support.
 
-const root = join(import.meta.dirname, "..");
-const temp = mkdtempSync(join(tmpdir(), "floodgate-consumers-"));
+const temp = temporaryFolder("consumers");
 /** What a small app needs of ours, with what that needs. */
 const used = ["core", "store-memory", "store-redis", "express", "rules"];
-const version = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8")).version;
-const tarballs = Object.fromEntries(used.map((name) => [`@floodgate/${name}`, `file:${join(temp, `floodgate-${name}-${version}.tgz`)}`]));
+const tarballs = tarballsIn(temp, used);
 
 const smoke = (load: string) => `${load}
 const app = express();
@@ -41,18 +37,13 @@ import { redisStore } from "@floodgate/store-redis";
 import { parseRules } from "@floodgate/rules";`),
 };
 
-beforeAll(async () => {
-  const filters = used.flatMap((name) => ["--filter", `./packages/${name}`]);
-  await run("npx", ["--yes", "pnpm@12", "--recursive", ...filters, "pack", "--pack-destination", temp], root);
-}, 180_000);
-
-afterAll(() => rm(temp, { recursive: true, force: true }));
+beforeAll(() => pack(temp, used), 180_000);
 
 describe("the tarballs, installed", { timeout: 300_000 }, () => {
   const npx = (tool: string, bin: string) => ["--yes", "--package", tool, bin];
   const berry = npx("@yarnpkg/cli-dist@4", "yarn");
 
-  it.each<[manager: string, manifest: object, install: string[], node: string[], config?: Record<string, string>]>([
+  it.each<[manager: string, manifest: object, installs: string[], node: string[], config?: Record<string, string>]>([
     [
       "npm",
       { overrides: overridden("$") },
@@ -97,7 +88,7 @@ describe("the tarballs, installed", { timeout: 300_000 }, () => {
     ],
   ])(
     "by %s limit requests by require and by import",
-    async (manager, manifest, [install = "", ...installArgs], [node = "", ...nodeArgs], config) => {
+    async (manager, manifest, [command = "", ...args], [node = "", ...nodeArgs], config) => {
       const folder = join(temp, manager.replace(/\W+/g, "-"));
       mkdirSync(folder);
       const dependencies = { ...tarballs, express: "^5.0.0" };
@@ -106,7 +97,7 @@ describe("the tarballs, installed", { timeout: 300_000 }, () => {
         ...files,
         ...config,
       });
-      await run(install, installArgs, folder);
+      await run(command, args, folder);
       for (const file of Object.keys(files)) expect(await run(node, [...nodeArgs, file], folder), file).toContain("200,200,429\n");
     },
   );
@@ -151,7 +142,7 @@ rateLimit({ limit: 100, window: "1 fortnight" });
       "package.json": JSON.stringify(manifest),
       ...Object.fromEntries(["ts", "mts", "cts"].map((end) => [`consumer.${end}`, consumer])),
     });
-    await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], folder);
+    await install(folder);
   }, 300_000);
 
   const resolutions = [
@@ -187,18 +178,4 @@ function overridden(sign: string): Record<string, string> {
 
 function write(folder: string, contents: Readonly<Record<string, string>>): void {
   for (const [file, content] of Object.entries(contents)) writeFileSync(join(folder, file), content);
-}
-
-/** Answers what a command printed, and fails with all that it said. */
-async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
-  try {
-    // Of this repository's run, nothing may tell a package manager where it is.
-    const env = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_(registry|cache))|VITEST|NODE_ENV|NODE_OPTIONS)/i.test(name)),
-    );
-    return (await promisify(execFile)(command, args, { cwd, env: { ...env, CI: "" }, maxBuffer: 1e8 })).stdout;
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} ${args.join(" ")}\n${stdout ?? error}\n${stderr ?? ""}`);
-  }
 }

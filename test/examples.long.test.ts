@@ -1,31 +1,20 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { startEtcd, startRedis } from "../tools/test-servers/src/index.js";
+import { temporaryFolder } from "./files.js";
+import { install, pack, root, run } from "./packed.js";
 
 // What a user gets who copies an example: its folder, installed from the packages as they would be published.
 
-const root = join(import.meta.dirname, "..");
-const temp = mkdtempSync(join(tmpdir(), "floodgate-examples-"));
-const execute = promisify(execFile);
+const temp = temporaryFolder("examples");
 let tarballs: Record<string, string>;
 
 beforeAll(async () => {
-  const pack = ["--yes", "pnpm@12", "--recursive", "--filter", "./packages/*", "pack", "--pack-destination", temp];
-  await execute("npx", pack, { cwd: root });
-  tarballs = Object.fromEntries(
-    readdirSync(join(root, "packages")).map((folder) => {
-      const { name, version } = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
-      return [name, `file:${join(temp, `${name.slice(1).replace("/", "-")}-${version}.tgz`)}`];
-    }),
-  );
+  tarballs = await pack(temp);
 }, 180_000);
-afterAll(() => rm(temp, { recursive: true, force: true }));
 
 /** Copies an example, and installs what it needs to run. */
 async function copied(example: string): Promise<string> {
@@ -36,7 +25,7 @@ async function copied(example: string): Promise<string> {
   const own = Object.fromEntries(Object.keys(dependencies).flatMap((name) => (name in tarballs ? [[name, tarballs[name]]] : [])));
   // npm refuses an override of a development dependency that names another version.
   writeFileSync(file, JSON.stringify({ ...rest, dependencies: { ...dependencies, ...own }, overrides: tarballs }));
-  await execute("npm", ["install", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd: folder });
+  await install(folder, "--omit=dev");
   return folder;
 }
 
@@ -70,8 +59,8 @@ describe("an example that is copied out of the repository", { timeout: 120_000 }
     const folder = await copied("redis");
     const redis = await startRedis();
     try {
-      const env = { ...process.env, REDIS_URL: `redis://${redis.host}:${redis.port}` };
-      expect((await execute("npm", ["start", "--silent"], { cwd: folder, env })).stdout).toContain("10 of 15 requests passed");
+      const env = { REDIS_URL: `redis://${redis.host}:${redis.port}` };
+      expect(await run("npm", ["start", "--silent"], folder, env)).toContain("10 of 15 requests passed");
     } finally {
       await redis.stop();
     }

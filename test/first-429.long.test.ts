@@ -1,20 +1,18 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { sparePort } from "../tools/test-servers/src/index.js";
-import { takesConnections } from "./stopped.js";
+import { temporaryFolder } from "./files.js";
+import { install, pack, root, run } from "./packed.js";
+import { takesConnections } from "./programs.js";
 
 // From an empty folder to the first 429, in strict TypeScript: with the first example of each adapter's README, and with the lines that
 // `floodgate init` writes.
 
-const root = join(import.meta.dirname, "..");
-const temp = mkdtempSync(join(tmpdir(), "floodgate-first-429-"));
-const run = promisify(execFile);
+const temp = temporaryFolder("first-429");
+let tarballs: Record<string, string>;
 
 interface App {
   /** What it installs beside the adapter. */
@@ -68,18 +66,9 @@ const adapters: Record<string, App> = {
   fetch: { installs: ["srvx@1"], before: 'const handler = (_request: Request) => new Response("hello");', after: "", isServed: true },
 };
 
-const packed = ["core", "store-memory", "rules", ...Object.keys(adapters)];
-const tarballs: Record<string, string> = {};
-
 beforeAll(async () => {
-  const filters = packed.flatMap((name) => ["--filter", `./packages/${name}`]);
-  await run("npx", ["--yes", "pnpm@12", "--recursive", ...filters, "pack", "--pack-destination", temp], { cwd: root });
-  for (const name of packed) {
-    const { version } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
-    tarballs[`@floodgate/${name}`] = `file:${join(temp, `floodgate-${name}-${version}.tgz`)}`;
-  }
+  tarballs = await pack(temp, ["core", "store-memory", "rules", ...Object.keys(adapters)]);
 }, 180_000);
-afterAll(() => rm(temp, { recursive: true, force: true }));
 
 const compilerOptions = {
   ...{ strict: true, module: "nodenext", target: "es2023", types: ["node"], rootDir: ".", outDir: "built" },
@@ -97,8 +86,7 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
     // Nest's own starter is CommonJS.
     const type = name === "nestjs" ? "commonjs" : "module";
     writeFileSync(join(cwd, "package.json"), JSON.stringify({ type, overrides }));
-    const wanted = [`@floodgate/${name}@${own}`, `@floodgate/rules@${rules}`, "@types/node@20", ...installs];
-    await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", ...wanted], { cwd });
+    await install(cwd, `@floodgate/${name}@${own}`, `@floodgate/rules@${rules}`, "@types/node@20", ...installs);
   }, 300_000);
 
   it("limits requests as the README's first example says", async () => {
@@ -109,7 +97,7 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
 
   it("limits requests by the lines that floodgate init writes", async () => {
     const cli = join(root, "packages/cli/dist/main.js");
-    await run(process.execPath, [cli, "init", "limits.yaml", "--preset", "per-ip,per-user", "--framework", name], { cwd });
+    await run(process.execPath, [cli, "init", "limits.yaml", "--preset", "per-ip,per-user", "--framework", name], cwd);
     const rules = readFileSync(join(cwd, "limits.yaml"), "utf8");
     writeFileSync(join(cwd, "limits.yaml"), rules.replace("window: 1m", "window: 365d"));
     const lines = rules.matchAll(/^# {3}(.*)$/gm);
@@ -122,9 +110,7 @@ describe.each(Object.entries(adapters))("an app of packages/%s", { timeout: 300_
     // No request leaves such a window, however long the test takes.
     writeFileSync(join(cwd, file), code.replace("3000", PORT).replace('"1m"', '"365d"'));
     writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
-    await run(join(root, "node_modules/.bin/tsc"), ["-p", "."], { cwd }).catch(({ stdout }) => {
-      throw new Error(stdout);
-    });
+    await run(join(root, "node_modules/.bin/tsc"), ["-p", "."], cwd);
     const built = `built/${file.replace(".ts", ".js")}`;
     const serve = ["node_modules/srvx/bin/srvx.mjs", "serve", "--prod", "--port", PORT, "--host", "127.0.0.1", built];
     const child = spawn(process.execPath, isServed ? serve : [built], { cwd, stdio: "ignore" });

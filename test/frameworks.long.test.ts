@@ -1,32 +1,22 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { sparePort, startRedis } from "../tools/test-servers/src/index.js";
-import { takesConnections } from "./stopped.js";
+import { temporaryFolder } from "./files.js";
+import { install, pack, root, run } from "./packed.js";
+import { takesConnections } from "./programs.js";
 
 // Apps of frameworks with @floodgate/fetch or @floodgate/node, installed, built and started as their users do: the newest versions that run on Node 20. That of
 // Next.js counts in Redis, and is bundled.
 
-const root = join(import.meta.dirname, "..");
-const temp = mkdtempSync(join(tmpdir(), "floodgate-frameworks-"));
-const run = promisify(execFile);
-const ours = ["core", "store-memory", "store-redis", "fetch", "node"];
-const tarballs: Record<string, string> = {};
+const temp = temporaryFolder("frameworks");
+let tarballs: Record<string, string>;
 
 beforeAll(async () => {
-  for (const name of ours) {
-    const folder = join(root, "packages", name);
-    await run("npx", ["--yes", "pnpm@12", "pack", "--pack-destination", temp], { cwd: folder });
-    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    tarballs[`@floodgate/${name}`] = `file:${join(temp, `floodgate-${name}-${version}.tgz`)}`;
-  }
+  tarballs = await pack(temp, ["core", "store-memory", "store-redis", "fetch", "node"]);
 }, 180_000);
-afterAll(() => rm(temp, { recursive: true, force: true }));
 
 interface App {
   /** The modules that build and start it, with their arguments. */
@@ -54,7 +44,7 @@ const apps: Record<string, App> = {
   },
 };
 
-const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1", ASTRO_TELEMETRY_DISABLED: "1" };
+const env = { NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1", ASTRO_TELEMETRY_DISABLED: "1" } as const;
 
 describe.each(Object.entries(apps))("an app of %s", (name, { build, start, paths = ["/"], page }) => {
   it("limits each client, and its handler finds the decision", { timeout: 600_000 }, async () => {
@@ -68,11 +58,11 @@ describe.each(Object.entries(apps))("an app of %s", (name, { build, start, paths
     };
     const dependencies = { ...manifest.dependencies, ...used };
     writeFileSync(join(cwd, "package.json"), JSON.stringify({ ...manifest, dependencies, overrides: tarballs }));
-    await run("npm", ["install", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd });
-    await run(process.execPath, [...build], { cwd, env, maxBuffer: 1e8 });
+    await install(cwd, "--include=dev");
+    await run(process.execPath, build, cwd, env);
     const PORT = `${await sparePort()}`;
     const redis = name === "next" ? await startRedis() : undefined;
-    const started = { ...env, HOST: "127.0.0.1", PORT, REDIS_PORT: String(redis?.port) };
+    const started = { ...process.env, ...env, HOST: "127.0.0.1", PORT, REDIS_PORT: String(redis?.port) };
     const child = spawn(process.execPath, [...start], { cwd, env: started, stdio: "ignore" });
     try {
       await expect.poll(() => takesConnections(Number(PORT)), { timeout: 60_000, interval: 200 }).toBe(true);

@@ -1,32 +1,26 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  bin,
-  entries,
-  example,
-  filesIn,
-  folders,
-  install,
-  manifests,
-  names,
-  node,
-  ownImports,
-  packAll,
-  project,
-  readme,
-  root,
-  run,
-  tarball,
-  temp,
-  write,
-} from "./packed.js";
+import { temporaryFolder } from "./files.js";
+import { folders, install, manifests, pack, root, run, tarballsIn } from "./packed.js";
 
 // What a user gets: every package is packed as it would be published, installed in a fresh project, and used in each way there is.
+
+const temp = temporaryFolder("packages");
+const project = join(temp, "project");
+const tarballs = tarballsIn(temp);
+const names = Object.keys(tarballs);
+const tarball = (name: string) => (tarballs[name] as string).replace("file:", "");
+
+/** What a user can import: each package, and its other entry points. */
+const entries: string[] = manifests.flatMap(({ name, exports }) =>
+  Object.keys(exports)
+    .filter((path) => !path.endsWith(".json"))
+    .map((path) => `${name}${path.slice(1)}`),
+);
 
 /** Installs the project. It runs beside the checks that need only the tarballs. */
 let installed: Promise<unknown>;
@@ -35,16 +29,44 @@ beforeAll(async () => {
   for (const folder of folders) {
     expect(readdirSync(join(root, "packages", folder)), `packages/${folder} is not built: run npm run build`).toContain("dist");
   }
-  await packAll();
-  installed = install();
+  await pack(temp);
+  mkdirSync(project);
+  write("package.json", {
+    private: true,
+    dependencies: { ...tarballs, ...beside },
+    // What the packages need of each other are the tarballs too.
+    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+  });
+  installed = install(project);
   // The tests that need it fail.
   installed.catch(() => undefined);
 }, 180_000);
 
-afterAll(async () => {
-  await installed.catch(() => undefined);
-  await rm(temp, { recursive: true, force: true });
-});
+afterAll(() => installed.catch(() => undefined));
+
+/** What apps have beside our packages. */
+const beside = {
+  express: "^5.0.0",
+  fastify: "^5.0.0",
+  hono: "^4.0.0",
+  "@hono/node-server": "^2.0.0",
+  ioredis: "^6.0.0",
+  koa: "^3.0.0",
+  // Nest 12 is ES modules only, which Jest and types of CommonJS cannot load. The tests of the package use it.
+  "@nestjs/common": "^11.0.0",
+  "@nestjs/core": "^11.0.0",
+  pg: "^8.0.0",
+  redis: "^6.0.0",
+  "@opentelemetry/api": "^1.9.0",
+  "prom-client": "^15.1.0",
+  supertest: "^7.0.0",
+  "@types/express": "^5.0.0",
+  "@types/koa": "^3.0.0",
+  "@types/pg": "^8.0.0",
+  // That of @types/koa: the next one has types of its own, other ones.
+  "content-disposition": "^1.0.0",
+  "@types/node": "^20.19.0",
+};
 
 /** Files for other programs: editors, HAProxy, Apache, Grafana, Prometheus. And the licences of packages that are inlined. */
 const papers: Readonly<Record<string, readonly string[]>> = {
@@ -64,7 +86,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
 
 describe("the tarballs", { timeout: 30_000 }, () => {
   it.each(names)("%s holds its sources, their types, what they are bundled into, and the papers", async (name) => {
-    const files = (await run("tar", ["-tzf", tarball(name)])).trim().split("\n");
+    const files = (await run("tar", ["-tzf", tarball(name)], temp)).trim().split("\n");
     const held = files.map((file) => file.replace("package/", "")).sort();
     const sources = held.filter((file) => file.startsWith("src/"));
     const { bin = {}, exports } = manifests[names.indexOf(name)];
@@ -104,7 +126,7 @@ describe("the tarballs", { timeout: 30_000 }, () => {
   });
 
   it.each(names)("%s says nothing of the condition that leads this repository to its sources", async (name) => {
-    expect(await run("tar", ["-xOzf", tarball(name), "package/package.json"])).not.toContain("@floodgate/source");
+    expect(await run("tar", ["-xOzf", tarball(name), "package/package.json"], temp)).not.toContain("@floodgate/source");
   });
 
   it.each(names)("%s has source maps that lead to its sources and do not repeat them", async (name) => {
@@ -215,7 +237,7 @@ describe("the one line", { timeout: 60_000 }, () => {
         expect(Object.keys(require(name))).not.toEqual([]);
       });`,
     );
-    await run(bin("jest"), ["--ci"]);
+    await run(bin("jest"), ["--ci"], project);
   });
 
   it("works with the globals that jsdom has in Jest, whose timers are numbers, and with frozen errors", async () => {
@@ -255,13 +277,10 @@ describe("the command line alone", { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     mkdirSync(alone);
-    const files = Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`]));
-    const manifest = { private: true, dependencies: { "@floodgate/cli": files["@floodgate/cli"] }, overrides: files };
-    writeFileSync(
-      join(alone, "package.json"),
-      JSON.stringify({ ...manifest, overrides: { ...files, "@floodgate/cli": "$@floodgate/cli" } }),
-    );
-    await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], alone);
+    const dependencies = { "@floodgate/cli": tarballs["@floodgate/cli"] };
+    const overrides = { ...tarballs, "@floodgate/cli": "$@floodgate/cli" };
+    writeFileSync(join(alone, "package.json"), JSON.stringify({ private: true, dependencies, overrides }));
+    await install(alone);
   }, 180_000);
 
   it("brings no parser, no server and no exporter", () => {
@@ -327,30 +346,8 @@ describe("one state, whichever way it is loaded", { timeout: 30_000 }, () => {
 });
 
 describe("types", { timeout: 180_000 }, () => {
-  const consumer = `
-    ${entries.map((name, index) => `import * as all${index} from "${name}";\nexport { all${index} };`).join("\n")}
-    import { createLimiter, fixedWindow, FloodgateError, type Decision } from "@floodgate/core";
-    import { rateLimit } from "@floodgate/express";
-    import { memoryStore } from "@floodgate/store-memory";
-    import express from "express";
-
-    const app = express();
-    app.use(rateLimit({ limit: 100, window: "1m" }));
-    app.get("/posts/:id", rateLimit({ limit: 5, window: "1s", key: (req, { ip }) => [ip, req.params.id] }), (req, res) => {
-      const id: string = req.params.id;
-      const left: number | undefined = req.rateLimit?.remaining;
-      res.json({ id, left });
-    });
-    const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), store: memoryStore() });
-    export const decision: Decision = limiter.consume("ann");
-    export const known: boolean = new Error() instanceof FloodgateError;
-    // @ts-expect-error nothing has come out as any
-    const text: string = limiter.consume("ann");
-    // @ts-expect-error a limit is a number
-    rateLimit({ limit: "100", window: "1m" });
-    // @ts-expect-error a duration has a unit
-    rateLimit({ limit: 100, window: "1 fortnight" });
-    app.listen(text);`;
+  // Their meaning is checked by test/consumers.long.test.ts, with each compiler.
+  const consumer = entries.map((name, index) => `import * as all${index} from "${name}";\nexport { all${index} };`).join("\n");
 
   beforeAll(async () => {
     await installed;
@@ -369,7 +366,7 @@ describe("types", { timeout: 180_000 }, () => {
     const checked = { strict: true, skipLibCheck: false, skipDefaultLibCheck: true };
     const compilerOptions = { module, moduleResolution, target: "es2022", noEmit: true, experimentalDecorators: true, ...checked };
     write(`tsconfig.${moduleResolution}.json`, { compilerOptions, include: ["consumer.*", "readme-*"] });
-    await run(bin("tsc"), ["-p", `tsconfig.${moduleResolution}.json`]);
+    await run(bin("tsc"), ["-p", `tsconfig.${moduleResolution}.json`], project);
   });
 });
 
@@ -391,3 +388,41 @@ describe("an adapter's README", () => {
     expect(new Set(ownImports(readme(folder)).map(({ from }) => from))).toEqual(new Set([`@floodgate/${folder}`]));
   });
 });
+
+function filesIn(folder: string, kind: string): string[] {
+  const files = readdirSync(join(root, "packages", folder, kind), { recursive: true, withFileTypes: true });
+  return files
+    .filter((file) => file.isFile() && !file.name.endsWith(".tsbuildinfo"))
+    .map((file) => relative(join(root, "packages", folder), join(file.parentPath, file.name)));
+}
+
+/** The README of a package, as it is installed. */
+function readme(folder: string): string {
+  return readFileSync(join(project, "node_modules", "@floodgate", folder, "README.md"), "utf8");
+}
+
+/** The first example of a package's README. */
+function example(folder: string): string {
+  return /```[jt]s\n(.*?)```/s.exec(readme(folder))?.[1] ?? "";
+}
+
+/** What a text imports from our packages. */
+function ownImports(text: string): { name: string; from: string }[] {
+  return [...text.matchAll(/^import (?:type )?\{([^}]*)\} from "(@floodgate\/[^"]+)"/gm)].flatMap(([, names = "", from = ""]) =>
+    names.split(",").map((name) => ({ name: name.replace("type ", "").trim(), from })),
+  );
+}
+
+function write(file: string, content: unknown): void {
+  writeFileSync(join(project, file), typeof content === "string" ? content : JSON.stringify(content, null, 2));
+}
+
+/** Runs a script in the project. Answers what it printed. */
+function node(file: string, code: string): Promise<string> {
+  write(file, code);
+  return run(process.execPath, [file], project);
+}
+
+function bin(tool: string): string {
+  return join(root, "node_modules", ".bin", tool);
+}
