@@ -1,15 +1,15 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:http";
 import type { FloodgateEvent } from "@floodgate/core";
 import { documents } from "@floodgate/docs";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";
-import { serve } from "@hono/node-server";
+import { createAdaptorServer } from "@hono/node-server";
 import express from "express";
 import { Hono } from "hono";
 import Koa from "koa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { listen } from "../../../test/listen.js";
 
 // Runs the lines of docs/behind-a-proxy.md, with the headers that each proxy sends for a client that forges them.
 
@@ -77,7 +77,7 @@ function expressApp(line: string, onEvent: OnEvent): Promise<string> {
   if (line.startsWith("app.")) new Function("app", line)(app);
   app.use(expressLimit({ limit: 100, window: "1m", onEvent, ...optionsIn(line) }));
   app.get("/", (_req, res) => void res.send("hello"));
-  return listening(app.listen(0, "127.0.0.1"));
+  return addressOf(createServer(app));
 }
 
 function koaApp(line: string, onEvent: OnEvent): Promise<string> {
@@ -86,18 +86,17 @@ function koaApp(line: string, onEvent: OnEvent): Promise<string> {
   app.use((ctx) => {
     ctx.body = "hello";
   });
-  return listening(app.listen(0, "127.0.0.1"));
+  return addressOf(createServer(app.callback()));
 }
 
 function honoApp(line: string, onEvent: OnEvent): Promise<string> {
   const app = new Hono();
   app.use(honoLimit({ limit: 100, window: "1m", onEvent, ...optionsIn(line) }));
   app.get("/", (c) => c.text("hello"));
-  return listening(serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }) as Server);
+  return addressOf(createAdaptorServer(app) as Server);
 }
 
-async function listening(server: Server): Promise<string> {
+async function addressOf(server: Server): Promise<string> {
   onTestFinished(() => void server.close());
-  if (!server.listening) await new Promise((resolve) => server.once("listening", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return `http://127.0.0.1:${await listen(server)}/`;
 }

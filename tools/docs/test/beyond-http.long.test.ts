@@ -1,7 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createNodeServer, type Server } from "node:http";
+import { createServer as createNodeServer } from "node:http";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { documents, repository } from "@floodgate/docs";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
@@ -12,6 +11,7 @@ import { Queue, QueueEvents } from "bullmq";
 import { io as connect, type Socket } from "socket.io-client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { listen } from "../../../test/listen.js";
 import { modulesOf } from "./code.js";
 
 // Runs the code of docs/beyond-http.md with the real libraries.
@@ -49,17 +49,12 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 const oneWindowOn = () => vi.setSystemTime(Date.now() + 120_000);
 
 describe("the code of the page", () => {
   it("tRPC: rejects with TOO_MANY_REQUESTS, retryAfterMs, a 429 and headers; each user and window for itself", async () => {
     const { trpcServer } = await load("trpc.ts");
-    const url = `http://${await listen(trpcServer.server ?? trpcServer)}`;
+    const url = `http://127.0.0.1:${await listen(trpcServer.server ?? trpcServer)}`;
     let last: Response | undefined;
     const clientOf = (user: string): Exports =>
       createTRPCClient({
@@ -115,7 +110,7 @@ describe("the code of the page", () => {
   it("GraphQL Yoga: counts queries by their cost, and a field by its calls", async () => {
     const { yoga } = await load("yoga.ts");
     const server = createNodeServer(yoga);
-    const url = `http://${await listen(server)}/graphql`;
+    const url = `http://127.0.0.1:${await listen(server)}/graphql`;
     await graphLimits(async (user, query) => {
       const headers = { "content-type": "application/json", "x-user": user };
       const response = await fetch(url, { method: "POST", headers, body: JSON.stringify({ query }) });
@@ -128,7 +123,7 @@ describe("the code of the page", () => {
     const { io } = await load("socket-io.ts");
     const server = createNodeServer();
     io.attach(server);
-    const url = `http://${await listen(server)}`;
+    const url = `http://127.0.0.1:${await listen(server)}`;
     const open = (user: string): Socket => connect(url, { auth: { user }, transports: ["websocket"], reconnection: false, forceNew: true });
     const once = (socket: Socket, event: string) => new Promise<Exports>((resolve) => socket.once(event, resolve));
     const [first, ...others] = Array.from({ length: 10 }, (_, i) => open(`user-${i % 9}`));

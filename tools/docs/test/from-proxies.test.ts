@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { documents } from "@floodgate/docs";
 import { memoryStore, rateLimit } from "@floodgate/node";
 import { parseRules } from "@floodgate/rules";
 import { startHaproxy, startNginx } from "@floodgate/test-servers";
 import { expect, it } from "vitest";
+import { listen } from "../../../test/listen.js";
 
 // The rules of docs/migrating/from-proxies.md beside the real proxies. The windows and steps of their limits are longer than a test.
 
@@ -37,10 +37,9 @@ async function withApp<T>(waits: boolean, rules: string | undefined, use: (app: 
     };
     if (limit === undefined) serve();
     else limit(req, res, serve);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  });
   try {
-    return await use({ port: (server.address() as AddressInfo).port, open });
+    return await use({ port: await listen(server), open });
   } finally {
     limit?.close();
     server.close();

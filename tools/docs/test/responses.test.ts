@@ -1,9 +1,9 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:http";
 import { documents } from "@floodgate/docs";
 import { rateLimit } from "@floodgate/express";
 import express from "express";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { listen } from "../../../test/listen.js";
 
 // The responses that the pages show are those of their one line.
 
@@ -18,9 +18,8 @@ beforeAll(async () => {
   const app = express();
   app.use(rateLimit({ limit: 100, window: "1m" }));
   app.get("/", (_req, res) => void res.send("hello"));
-  server = app.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  server = createServer(app);
+  const url = `http://127.0.0.1:${await listen(server)}/`;
 
   allowed = await fetch(url);
   // The window ends in 20.3 s, and the first unit is free 0.6 s later.

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { RateLimitOptions } from "@floodgate/core/adapter";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
@@ -9,6 +7,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import express from "express";
 import { Hono } from "hono";
 import Koa from "koa";
+import { listen as listenOn } from "../../../test/listen.js";
 
 /** The framework-independent part of an app. */
 export type Limits = RateLimitOptions<unknown>;
@@ -52,12 +51,10 @@ export const appOf: Readonly<Record<Framework, (limits: Limits) => App>> = {
 };
 
 /** Starts a server on a free port of 127.0.0.1, and returns the port. */
-export async function listen(server: Server): Promise<number> {
+export function listen(server: Server): Promise<number> {
   // If the server closed an idle connection while a request is in flight, that request would be lost.
   server.keepAliveTimeout = 0;
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return (server.address() as AddressInfo).port;
+  return listenOn(server);
 }
 
 export function close(server: Server): void {

@@ -1,5 +1,5 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener, STATUS_CODES } from "node:http";
+import { listen } from "../../../test/listen.js";
 
 /** A request to an app, on the loopback interface. */
 export interface Request {
@@ -26,15 +26,15 @@ export type App = RequestListener;
 /** Sends requests to an app one after the other. */
 export async function exchange(app: App, requests: readonly Request[]): Promise<Reply[]> {
   const server = createServer(app);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {
-    return await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests);
+    return await send(`http://127.0.0.1:${await listen(server)}`, requests);
   } finally {
-    await stop(server);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
   }
 }
 
-export async function send(url: string, requests: readonly Request[]): Promise<Reply[]> {
+async function send(url: string, requests: readonly Request[]): Promise<Reply[]> {
   const replies: Reply[] = [];
   for (const { method = "GET", path = "/", headers = {}, json } of requests) {
     const response = await fetch(url + path, {
@@ -51,20 +51,6 @@ export async function send(url: string, requests: readonly Request[]): Promise<R
   return replies;
 }
 
-function stop(server: Server): Promise<void> {
-  server.closeAllConnections();
-  return new Promise((resolve) => server.close(() => resolve()));
-}
-
-const reasons: Readonly<Record<number, string>> = {
-  200: "OK",
-  201: "Created",
-  401: "Unauthorized",
-  403: "Forbidden",
-  429: "Too Many Requests",
-  503: "Service Unavailable",
-};
-
 /** Replies as a page shows them: the first one, and the first that is rejected. */
 export function shown(replies: readonly Reply[]): string {
   const rejected = replies.find(({ status }) => status === 429 || status === 503);
@@ -75,7 +61,7 @@ function text({ status, headers, body }: Reply): string {
   const fields = Object.entries(headers)
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([name, value]) => `${fieldName(name)}: ${value}\n`);
-  return `HTTP/1.1 ${status} ${reasons[status] ?? ""}\n${fields.join("")}${status < 400 || body === "" ? "" : `\n${body}\n`}`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\n${fields.join("")}${status < 400 || body === "" ? "" : `\n${body}\n`}`;
 }
 
 /** A header's name as documents write it: `X-RateLimit-Limit`. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Redis } from "ioredis";
+import { listen } from "../../../test/listen.js";
 
 /** Upstash's REST protocol in front of a redis-server: `POST /` takes a command, `POST /pipeline` several. */
 export async function startBridge(redisUrl: string): Promise<{ readonly url: string; stop(): Promise<void> }> {
@@ -26,9 +26,8 @@ export async function startBridge(redisUrl: string): Promise<{ readonly url: str
     }
   }
 
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     stop: async () => {
       redis.disconnect();
       server.closeAllConnections();

@@ -1,18 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/files.js";
 import { bundlePage } from "../src/index.js";
 
 const html = `<meta http-equiv="Content-Security-Policy" content="{{policy}}"><style>/* {{styles}} */</style><script>/* {{script}} */</script>`;
 
-let folder: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "floodgate-page-"));
-});
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("page");
 
 function write(files: Readonly<Record<string, string>>): string {
   for (const [name, text] of Object.entries({ "page.html": html, "page.css": "", "main.ts": "", ...files }))

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundlePage, pages } from "@floodgate/pages";
 import axe from "axe-core";
@@ -8,6 +7,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { hashOf, initialSettings, playedOf, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
 import { startBrowser, type TestBrowser } from "../../../packages/simulator/test/page/browser.js";
+import { temporaryFolder } from "../../../test/files.js";
 import { expected, playedIn, shownIn } from "./verdicts.js";
 
 const file = pages.committed[0]?.file as string;
@@ -22,6 +22,7 @@ const lanes = [
   "Leaky bucket queue",
 ];
 
+const folder = temporaryFolder("embedded");
 let browser: TestBrowser;
 
 beforeAll(async () => {
@@ -227,21 +228,16 @@ it("a link keeps every setting", () => {
 });
 
 it("a report shows the requests of a log under its policies, without the scenarios", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "floodgate-embedded-"));
-  try {
-    const embedded = join(folder, "report.html");
-    writeFileSync(embedded, await bundlePage(join(__dirname, "embedded")));
-    const page = await browser.open(embedded);
-    // A request a second for five minutes.
-    const [log, bucket] = await shownIn(page);
-    expect(log).toMatchObject({ allowed: 150, limited: 150, most: 30 });
-    expect(bucket).toMatchObject({ allowed: 154, limited: 146 });
-    expect(await page.locator(".choices").count()).toBe(0);
-    expect(new URL(page.url()).hash).toBe("");
-    await page.close();
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const embedded = join(folder, "report.html");
+  writeFileSync(embedded, await bundlePage(join(__dirname, "embedded")));
+  const page = await browser.open(embedded);
+  // A request a second for five minutes.
+  const [log, bucket] = await shownIn(page);
+  expect(log).toMatchObject({ allowed: 150, limited: 150, most: 30 });
+  expect(bucket).toMatchObject({ allowed: 154, limited: 146 });
+  expect(await page.locator(".choices").count()).toBe(0);
+  expect(new URL(page.url()).hash).toBe("");
+  await page.close();
 });
 
 it("the links of the docs are valid", () => {

@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { extname, join, posix } from "node:path";
 import { promisify } from "node:util";
 import { type MarkdownFile, parseMarkdown, repository } from "@floodgate/docs";
 import { startBrowser, type TestBrowser } from "@floodgate/test-servers/browser";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { listen } from "../../../test/listen.js";
 
 const folder = join(repository, "dist/site");
 const types: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
@@ -27,8 +27,7 @@ beforeAll(async () => {
     if (found) createReadStream(file).pipe(response);
     else response.end();
   });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  origin = `http://127.0.0.1:${await listen(server)}`;
   browser = await startBrowser();
 }, 600_000);
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listen } from "../../../test/listen.js";
 import { startBrowser, type TestBrowser } from "../src/browser.js";
 
 describe("Chromium", () => {
@@ -11,7 +11,7 @@ describe("Chromium", () => {
     app = createServer((_req, res) => {
       res.setHeader("Content-Type", "text/html");
       res.end("<title>before</title><script>document.title = 'after';</script>");
-    }).listen(0, "127.0.0.1");
+    });
     browser = await startBrowser();
   });
 
@@ -22,7 +22,7 @@ describe("Chromium", () => {
 
   it("shows a page and runs its scripts", async () => {
     const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${(app.address() as AddressInfo).port}/`);
+    await page.goto(`http://127.0.0.1:${await listen(app)}/`);
     expect(await page.title()).toBe("after");
     await page.close();
   });

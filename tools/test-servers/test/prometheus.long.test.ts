@@ -1,17 +1,14 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/files.js";
+import { listen } from "../../../test/listen.js";
 import { type PrometheusServer, promtool, startPrometheus } from "../src/index.js";
 import { until } from "../src/until.js";
 
 describe("Prometheus", () => {
-  const dir = mkdtempSync(join(tmpdir(), "floodgate-prometheus-test-"));
-  const rules = join(dir, "rules.yml");
+  const rules = join(temporaryFolder("prometheus-test"), "rules.yml");
   let app: Server;
   let prometheus: PrometheusServer;
 
@@ -19,17 +16,15 @@ describe("Prometheus", () => {
     app = createServer((req, res) => {
       res.setHeader("Content-Type", "text/plain; version=0.0.4");
       res.end(req.url === "/metrics" ? 'answers_total{kind="right"} 42\nlargest_bucket{le="+Inf"} +Inf\n' : "");
-    }).listen(0, "127.0.0.1");
-    await once(app, "listening");
+    });
     writeFileSync(rules, "groups: [{ name: test, rules: [{ record: answers:double, expr: 2 * answers_total }] }]\n");
-    const address = `127.0.0.1:${(app.address() as AddressInfo).port}`;
+    const address = `127.0.0.1:${await listen(app)}`;
     prometheus = await startPrometheus({ targets: [{ job: "app", address }], rules: [rules] });
   });
 
   afterAll(async () => {
     await prometheus?.stop();
     app.close();
-    rmSync(dir, { recursive: true });
   });
 
   it("scrapes its targets and evaluates rules", async () => {
@@ -46,17 +41,6 @@ describe("Prometheus", () => {
 
   it("reports its log if it cannot start", async () => {
     await expect(startPrometheus({ targets: [{ job: "app", address: "127.0.0.1/metrics" }] })).rejects.toThrow("not a valid hostname");
-  });
-
-  it("ends with the process that started it, however that ends", async () => {
-    // What it leaves there is removed with the folder.
-    const env = { ...process.env, TMPDIR: dir };
-    const owner = fork(join(__dirname, "owner.mjs"), ["prometheus"], { env, execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
-    const [port] = await once(owner, "message");
-    const answers = (): Promise<boolean> => fetch(`http://127.0.0.1:${port}/-/ready`).then(Boolean, () => false);
-    expect(await answers()).toBe(true);
-    owner.kill("SIGKILL");
-    await until("it has ended", async () => !(await answers()));
   });
 
   it("comes with promtool, which reads metrics and tells their faults", () => {

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/files.js";
 import { availableServers, type RedisOptions, type RedisServer, startRedis } from "../src/index.js";
 import { until } from "../src/until.js";
 
@@ -118,8 +118,7 @@ describe("a server", async () => {
 });
 
 describe("a server that is not stopped", () => {
-  const dir = mkdtempSync(join(tmpdir(), "floodgate-owner-"));
-  afterAll(() => rmSync(dir, { recursive: true }));
+  const dir = temporaryFolder("owner");
 
   async function owner(): Promise<{ child: ChildProcess; port: number }> {
     const env = { ...process.env, TMPDIR: dir };

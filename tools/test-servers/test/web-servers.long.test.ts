@@ -1,11 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/files.js";
+import { listen } from "../../../test/listen.js";
 import { type ServerPlace, startApache, startCaddy, startHaproxy, startNginx, type WebServer } from "../src/index.js";
 import { until } from "../src/until.js";
 
@@ -46,23 +46,22 @@ const kinds = [
 ];
 
 describe("web servers", () => {
-  const dir = mkdtempSync(join(tmpdir(), "floodgate-web-servers-test-"));
+  const dir = temporaryFolder("web-servers-test");
   let app: Server;
+  let appPort: number;
   beforeAll(async () => {
-    app = createServer((req, res) => res.end(`${req.method} ${req.url}`)).listen(0, "127.0.0.1");
-    await once(app, "listening");
+    app = createServer((req, res) => res.end(`${req.method} ${req.url}`));
+    appPort = await listen(app);
   });
   afterAll(() => {
     app.closeAllConnections();
     app.close();
-    rmSync(dir, { recursive: true });
   });
-  const appPort = (): number => (app.address() as AddressInfo).port;
   const answers = (url: string): Promise<boolean> => fetch(url).then(Boolean, () => false);
 
   describe.each(kinds)("$name", ({ start, config, broken, complaint }) => {
     it("proxies, and is gone with its folder after stop", async () => {
-      const server: WebServer = await start({ config: (place) => config(place, appPort()), files: { "script.txt": "text" } });
+      const server: WebServer = await start({ config: (place) => config(place, appPort), files: { "script.txt": "text" } });
       const response = await fetch(`${server.url}/a%2Fb?c`);
       expect([response.status, await response.text()]).toEqual([200, "GET /a%2Fb?c"]);
       expect(existsSync(join(server.dir, "script.txt"))).toBe(true);
@@ -76,7 +75,7 @@ describe("web servers", () => {
     });
   });
 
-  it.each(["nginx", "apache"])("%s ends with its workers when the process that started it dies", async (name) => {
+  it.each(["nginx", "apache", "prometheus"])("%s ends with its workers when the process that started it dies", async (name) => {
     // What it leaves there is removed with the folder.
     const env = { ...process.env, TMPDIR: dir };
     const owner = fork(join(__dirname, "owner.mjs"), [name], { env, execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
