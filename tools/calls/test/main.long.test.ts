@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
@@ -34,10 +35,6 @@ it("rejects an unknown option and prints its usage", async () => {
 it("ends without an error if its reader has left", async () => {
   const child = spawn(process.execPath, [main, "--only", "koa, one line"], { stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();
-  let errors = "";
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  const [code] = await once(child, "close");
+  const [[code], errors] = await Promise.all([once(child, "close"), text(child.stderr)]);
   expect([code, errors]).toEqual([0, ""]);
 });

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type Report, run, table } from "./faults/run.js";
+import { figures, run } from "./faults/run.js";
 import { trials } from "./faults/trials.js";
 
-const reports = new Map<string, Report>();
-afterAll(() => console.log(`\n${table(reports)}\n`));
+const reports: Record<string, object> = {};
+afterAll(() => console.table(reports));
 
 describe.each([
   ["without leases", false],
@@ -13,7 +13,7 @@ describe.each([
     "answer every request in time and correctly, and are exact again afterwards: Redis $name",
     async ({ name, fault, onStoreError }) => {
       const report = await run(fault, onStoreError, lease);
-      reports.set(lease ? `${name}, leases` : name, report);
+      reports[lease ? `${name}, leases` : name] = figures(report);
       expect(report.problems).toEqual([]);
       if (!lease && !fault.brief) expect(report.degraded).toBeGreaterThan(0);
     },

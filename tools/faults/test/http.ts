@@ -1,4 +1,5 @@
 import { Agent, type IncomingHttpHeaders, type RequestOptions, request } from "node:http";
+import { text } from "node:stream/consumers";
 
 export interface Answer {
   readonly status: number;
@@ -23,15 +24,11 @@ export class Browser {
     return new Promise((resolve) => {
       const message = request({ host: "127.0.0.1", agent: this.#agent, ...options });
       message.setTimeout(patienceMs, () => message.destroy(new Error(`no answer in ${patienceMs} ms`)));
-      message.once("error", (error) => resolve(error.message));
+      const failed = (error: Error): void => resolve(error.message);
+      message.once("error", failed);
       message.once("response", (response) => {
-        let body = "";
-        response.setEncoding("utf8");
-        response.on("data", (chunk) => {
-          body += chunk;
-        });
-        response.once("end", () => resolve({ status: response.statusCode as number, headers: response.headers, body }));
-        response.once("error", (error) => resolve(error.message));
+        const { statusCode: status = 0, headers } = response;
+        text(response).then((body) => resolve({ status, headers, body }), failed);
       });
       message.end();
     });
