@@ -2,14 +2,13 @@ import { startRedis } from "@floodgate/test-servers";
 import { expect, it, vi } from "vitest";
 import { type App, exchange, times } from "./exchange.js";
 import { heldMs, holdClock, pageTest } from "./harness.js";
-import { load, Page } from "./page.js";
+import { load } from "./page.js";
 
-const page = new Page("express-rate-limit");
 holdClock();
 
 const login = (user: string, password: string) => ({ method: "POST", path: "/login", json: { user, password } });
 
-pageTest(page, "express-rate-limit", [
+const page = pageTest("express-rate-limit", "express-rate-limit", [
   { heading: "One limit", requests: times(5) },
   {
     heading: "A login",

@@ -1,14 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import { times } from "./exchange.js";
-import { holdClock, pageTest } from "./harness.js";
-import { Page } from "./page.js";
-
-holdClock();
+import { pageTest } from "./harness.js";
 
 const login = { method: "POST", path: "/login", headers: { "x-user": "ann" } };
 
 pageTest(
-  new Page("fastify-rate-limit"),
+  "fastify-rate-limit",
   "@fastify/rate-limit",
   [
     { heading: "The whole app", requests: times(5), statuses: [200, 200, 200, 429, 429] },

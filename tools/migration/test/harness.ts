@@ -1,7 +1,7 @@
 import { type Library, type Migration, migrate } from "@floodgate/migrate";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type App, exchange, type Reply, type Request, shown } from "./exchange.js";
-import { type Block, load, type Page } from "./page.js";
+import { type Block, load, Page } from "./page.js";
 
 /** Ten seconds into a minute. */
 export const heldMs = Date.UTC(2026, 10, 22, 10, 0, 10);
@@ -44,14 +44,19 @@ export interface Example {
   readonly mask?: (text: string) => string;
 }
 
-/** Tests that both sides of a page's examples do what the page says. `npx vitest run <file> --update` writes what it shows. */
+/**
+ * Tests that both sides of the examples of docs/migrating/from-<name>.md do what the page says. The clock is held.
+ * `npx vitest run <file> --update` writes what the page shows.
+ */
 export function pageTest(
-  page: Page,
+  name: string,
   library: Library | undefined,
   examples: readonly Example[],
   appOf: (module: never) => App | Promise<App> = ({ app }) => app,
-): void {
-  describe(page.name, () => {
+): Page {
+  const page = new Page(name);
+  describe(name, () => {
+    holdClock();
     const blocks: Block[] = [];
 
     it.each(examples)("$heading: both sides decide alike, and the page shows what clients get", async (example) => {
@@ -92,4 +97,5 @@ export function pageTest(
       }
     }
   });
+  return page;
 }

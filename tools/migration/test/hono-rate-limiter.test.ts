@@ -1,15 +1,12 @@
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { times } from "./exchange.js";
-import { holdClock, pageTest } from "./harness.js";
-import { Page } from "./page.js";
-
-holdClock();
+import { pageTest } from "./harness.js";
 
 const login = (user: string, password: string) => ({ method: "POST", path: "/login", headers: { "x-user": user, "x-password": password } });
 
 pageTest(
-  new Page("hono-rate-limiter"),
+  "hono-rate-limiter",
   "hono-rate-limiter",
   [
     { heading: "One limit", requests: times(5), statuses: [200, 200, 200, 429, 429] },

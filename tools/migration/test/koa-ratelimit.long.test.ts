@@ -1,12 +1,9 @@
 import { startRedis } from "@floodgate/test-servers";
 import { times } from "./exchange.js";
-import { holdClock, pageTest } from "./harness.js";
-import { Page } from "./page.js";
-
-holdClock();
+import { pageTest } from "./harness.js";
 
 pageTest(
-  new Page("koa-ratelimit"),
+  "koa-ratelimit",
   "koa-ratelimit",
   [
     {

@@ -1,14 +1,11 @@
 import type { INestApplication } from "@nestjs/common";
 import { times } from "./exchange.js";
-import { holdClock, pageTest } from "./harness.js";
-import { Page } from "./page.js";
-
-holdClock();
+import { pageTest } from "./harness.js";
 
 const login = { method: "POST", path: "/login" };
 
 pageTest(
-  new Page("nestjs-throttler"),
+  "nestjs-throttler",
   "@nestjs/throttler",
   [
     { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429] },

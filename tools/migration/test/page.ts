@@ -18,13 +18,11 @@ export interface Block {
 
 /** A page of docs/migrating. */
 export class Page {
-  readonly name: string;
   readonly path: string;
   readonly text: string;
   readonly blocks: readonly Block[];
 
   constructor(name: string) {
-    this.name = name;
     this.path = join(docs, `from-${name}.md`);
     this.text = readFileSync(this.path, "utf8");
     this.blocks = blocksOf(this.text);

@@ -1,15 +1,12 @@
 import { startRedis } from "@floodgate/test-servers";
 import { times } from "./exchange.js";
-import { holdClock, pageTest } from "./harness.js";
-import { Page } from "./page.js";
-
-holdClock();
+import { pageTest } from "./harness.js";
 
 const login = (password: string) => ({ method: "POST", path: "/login", json: { user: "ann", password } });
 const ann = { headers: { "x-user": "ann" } };
 const bob = { path: "/search", headers: { "x-user": "bob" } };
 
-pageTest(new Page("rate-limiter-flexible"), undefined, [
+pageTest("rate-limiter-flexible", undefined, [
   { heading: "A middleware", requests: [...times(5, ann), {}], statuses: [200, 200, 200, 429, 429, 200], isByHand: true },
   {
     heading: "Wrong passwords",

@@ -3,7 +3,6 @@ import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { times } from "./exchange.js";
 import { pageTest } from "./harness.js";
-import { Page } from "./page.js";
 import { startBridge } from "./rest-bridge.js";
 
 /** A redis-server, and Upstash's REST protocol in front of it. */
@@ -25,7 +24,7 @@ const chat = { path: "/chat" };
 const common = { isByHand: true, hidesReplies: true, redis: startUpstash } as const;
 
 pageTest(
-  new Page("upstash-ratelimit"),
+  "upstash-ratelimit",
   undefined,
   [
     {
