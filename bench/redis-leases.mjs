@@ -1,27 +1,19 @@
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
-import { startRedis } from "@floodgate/test-servers";
-import { Redis } from "ioredis";
 import { askOnce, inRounds } from "./lib/child.mjs";
 import { askInFlight } from "./lib/in-flight.mjs";
-import { usageOf } from "./lib/redis-usage.mjs";
+import { usageOf, withRedis } from "./lib/redis.mjs";
 import { median, medianRatio, progress, table } from "./lib/report.mjs";
 
 const inFlight = 64;
 const [processes, stores, limit] = [4, 50, 5_000];
 
 /** One hot key with leases against INCR, and fifty stores in four processes on one key. */
-export async function redisLeases({ rounds, seconds }) {
-  const server = await startRedis();
-  try {
-    return `${await oneKey(server.port, rounds, seconds)}\n\n${await manyStores(server, seconds + 4)}`;
-  } finally {
-    await server.stop();
-  }
+export function redisLeases({ rounds, seconds }) {
+  return withRedis(async (server, redis) => `${await oneKey(redis, rounds, seconds)}\n\n${await manyStores(server, seconds + 4)}`);
 }
 
-async function oneKey(port, rounds, seconds) {
-  const redis = new Redis(port);
+async function oneKey(redis, rounds, seconds) {
   const policy = fixedWindow({ limit: 1_000_000_000, window: "1h" });
   const limiterOf = (lease) => createLimiter({ name: `hot ${lease}`, policy, store: redisStore(redis, { lease }), timeoutMs: 5000 });
   const [asking, leasing] = [limiterOf(false), limiterOf(true)];
@@ -35,7 +27,6 @@ async function oneKey(port, rounds, seconds) {
     const { perSecond } = await askInFlight(subjects[name], { inFlight, seconds, keys: 1 });
     return perSecond;
   });
-  redis.disconnect();
   const rows = names.map((name) => [
     name,
     Math.round(median(rates[name])).toLocaleString("en"),

@@ -1,10 +1,9 @@
 import { concurrency, consumeAll, createLimiter, slidingWindowCounter } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
-import { startRedis } from "@floodgate/test-servers";
-import { Redis } from "ioredis";
 import { inRounds } from "./lib/child.mjs";
 import { policiesOf } from "./lib/policies.mjs";
+import { withRedis } from "./lib/redis.mjs";
 import { median, medianRatio, spread, table } from "./lib/report.mjs";
 
 /** What any limiter that keeps a state must do: read the clock and the state, write the state with an expiry, and reply. */
@@ -59,10 +58,8 @@ async function renewalOf(redis, slots, keys) {
 }
 
 /** The server's time of one decision alone, of each algorithm, against a script of three commands. */
-export async function redisScript({ rounds }) {
-  const server = await startRedis();
-  const redis = new Redis(server.port);
-  try {
+export function redisScript({ rounds }) {
+  return withRedis(async (server, redis) => {
     const sha = await redis.script("LOAD", floorScript);
     const store = redisStore(redis, { denyCache: false });
     const subjects = { [floor]: { call: (key) => redis.evalsha(sha, 1, key, "x".repeat(22), "3600000") } };
@@ -89,10 +86,7 @@ export async function redisScript({ rounds }) {
     ]);
     const heading = `Redis ${version}, usec per call of EVALSHA (INFO commandstats), one decision in flight, ${keys} keys, ${rounds} rounds of ${calls} calls, medians`;
     return table(heading, ["script", "µs a call", `x ${floor}`, "noise"], rows);
-  } finally {
-    redis.disconnect();
-    await server.stop();
-  }
+  });
 }
 
 async function usecOf(redis, { prepare, call }, name) {

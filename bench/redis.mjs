@@ -1,6 +1,5 @@
-import { startRedis } from "@floodgate/test-servers";
 import { inTurn } from "./lib/child.mjs";
-import { usageOf } from "./lib/redis-usage.mjs";
+import { usageOf, withRedis } from "./lib/redis.mjs";
 import { median, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
@@ -10,11 +9,10 @@ import { floors, subjects } from "./redis/subjects.mjs";
  */
 const warmUpSeconds = 2;
 
-export async function redis({ rounds, seconds, inFlight, only }) {
+export function redis({ rounds, seconds, inFlight, only }) {
   const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
   const bytes = {};
-  const server = await startRedis();
-  try {
+  return withRedis(async (server) => {
     const children = Object.fromEntries(names.map((name) => [name, ["redis-child.mjs", [name, server.port]]]));
     const results = new Map();
     for (const level of inFlight) {
@@ -33,9 +31,7 @@ export async function redis({ rounds, seconds, inFlight, only }) {
     const heading = `Redis ${version}, 1,000 keys unless said, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round; CPU and commands are a decision's`;
     const tables = [...results].map(([level, ofLevel]) => tableOf(ofLevel, `${level} in flight, ${heading}`));
     return [...tables, bytesTable(bytes)].join("\n");
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 async function measure(server, client, { command }, load) {

@@ -3,7 +3,7 @@ import { redisStore } from "@floodgate/store-redis";
 import { startCluster, startRedis } from "@floodgate/test-servers";
 import { Cluster, Redis } from "ioredis";
 import { Child, withChildren } from "./lib/child.mjs";
-import { usageOf } from "./lib/redis-usage.mjs";
+import { usageOf, withRedis } from "./lib/redis.mjs";
 import { progress, table } from "./lib/report.mjs";
 
 /** How many keys, and how many decisions at a time. */
@@ -102,9 +102,8 @@ const scenarios = [
 ];
 
 /** One hot key of many processes, on a virtual clock: see scale-child.mjs. */
-async function simulated(seconds) {
-  const server = await startRedis();
-  try {
+function simulated(seconds) {
+  return withRedis(async (server) => {
     const rows = await withChildren([new Child("scale-child.mjs", [server.port])], async ([child]) => {
       const made = [];
       for (const scenario of scenarios) {
@@ -127,9 +126,7 @@ async function simulated(seconds) {
       ],
       rows,
     );
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 function rowOf({ processes, perSecond, limit, lease, roundTripsMs }, seconds, { decisions, commands, admitted, waits, failed }) {

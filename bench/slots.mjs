@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { startRedis } from "@floodgate/test-servers";
-import { Redis } from "ioredis";
 import { Child, withChildren } from "./lib/child.mjs";
+import { withRedis } from "./lib/redis.mjs";
 import { progress, table } from "./lib/report.mjs";
 
 const subjects = ["Floodgate", "bottleneck", "bottleneck, expiration", "p-limit"];
@@ -11,10 +10,8 @@ const longest = 90;
 
 /** Two processes with a limit of 2 at once: what they do together, and when one of them is killed. */
 export async function slots() {
-  const server = await startRedis();
-  const redis = new Redis(server.port);
   const rows = [];
-  try {
+  await withRedis(async (server, redis) => {
     for (const subject of subjects) {
       const row = [subject];
       for (const [i, measure] of [manyRuns, longWork, afterKill, sameJob].entries()) {
@@ -25,10 +22,7 @@ export async function slots() {
       }
       rows.push(row);
     }
-  } finally {
-    redis.disconnect();
-    await server.stop();
-  }
+  });
   const heading = `The most at once with a limit of 2: 2 × 400 short runs; 3 runs of 6 s with a hold or expiration of 2 s; seconds until a process has a slot after the other, with both slots, was killed (at most ${longest}); one job sent twice`;
   return table(heading, ["", ...columns], rows);
 }

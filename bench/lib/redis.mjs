@@ -1,3 +1,18 @@
+import { startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+
+/** Passes on a redis-server of its own and a client of it, and stops both. */
+export async function withRedis(use) {
+  const server = await startRedis();
+  const redis = new Redis(server.port);
+  try {
+    return await use(server, redis);
+  } finally {
+    redis.disconnect();
+    await server.stop();
+  }
+}
+
 /** What a redis-server has used so far: its CPU time, and the time and number of one command. */
 export async function usageOf(server, command = "evalsha") {
   const [cpu, stats] = [await server.info("cpu"), await server.info("commandstats")];
