@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Path, parseRules, RulesError, type RulesProblem, readYaml } from "@floodgate/rules";
 
 type App = Parameters<typeof parseRules>[2];
@@ -65,7 +66,7 @@ function problemsOf(unit: Unit, part: unknown, app: App): readonly Found[] {
     }
     const repair = repairAt(unit, variants[0], next.path, app);
     // The same twice: the repair shows only once the rest of the part is right.
-    if (repair === undefined || repaired.filter((path) => areEqual(path, repair.path)).length > 1) return [...all.values()];
+    if (repair === undefined || repaired.filter((path) => isDeepStrictEqual(path, repair.path)).length > 1) return [...all.values()];
     repaired.push(repair.path);
     variants = repair.variants;
   }
@@ -105,10 +106,6 @@ function replaced(value: unknown, [part, ...rest]: Path, by: unknown): unknown {
   const inside = replaced((value as Record<string, unknown>)[part], rest, by);
   (copy as Record<string, unknown>)[part] = inside;
   return copy;
-}
-
-function areEqual(a: Path, b: Path): boolean {
-  return a.length === b.length && areRelated(a, b);
 }
 
 /** Whether one path leads to the other, or to a part of it. */
