@@ -15,7 +15,6 @@ const types: Record<string, string> = { ".html": "text/html", ".js": "text/javas
 let server: Server;
 let browser: TestBrowser;
 let origin: string;
-let complaints: string[] = [];
 
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, [join(repository, "tools/site/dist/main.js")], { cwd: repository });
@@ -37,9 +36,7 @@ afterAll(async () => {
 });
 
 afterEach(() => {
-  const all = complaints;
-  complaints = [];
-  expect(all).toEqual([]);
+  expect(browser.complaints()).toEqual([]);
 });
 
 /** The addresses of all pages. */
@@ -59,13 +56,11 @@ function markdown(file: string): MarkdownFile {
 
 /** Opens a page in a browser that reports errors, and every request that leaves the site. */
 async function open(options: BrowserContextOptions = {}): Promise<Page> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(`${page.url()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error}`));
-  page.on(
-    "request",
-    (request) => !/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin) && complaints.push(request.url()),
-  );
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!/^(?:data|blob):/.test(url) && !url.startsWith(origin)) browser.complain(url);
+  });
   return page;
 }
 
