@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "..");
 const packages = join(root, "packages");
 
 /** What pages draw with, which the build bundles. */
-const pages = ["chart", "dom", "drawing", "figures-table", "fills", "format", "ticks"].map((name) => `pages/${name}`);
+const pages = ["pages/format", "pages/ticks"];
 
 /** Which of our packages each may know, and by which entry points. A new package gets its line here. */
 const mayKnow: Record<string, readonly string[]> = {
