@@ -13,7 +13,12 @@ export function documents(): MarkdownFile[] {
       .filter((file) => file.endsWith(".md"))
       .map((file) => `docs/${file.replaceAll("\\", "/")}`),
     ...["packages", "examples", "tools", "bench"].flatMap((folder) => readmesIn(folder)),
-  ].map((file) => parseMarkdown(file, readFileSync(join(repository, file), "utf8")));
+  ].map(documentOf);
+}
+
+/** A document by its path from the root. @throws Error if there is none. */
+export function documentOf(file: string): MarkdownFile {
+  return parseMarkdown(file, readFileSync(join(repository, file), "utf8"));
 }
 
 /** The README of a folder, and of each folder in it. */

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { FloodgateEvent } from "@floodgate/core";
-import { documents } from "@floodgate/docs";
+import { documentOf } from "@floodgate/docs";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";
@@ -13,8 +13,7 @@ import { listen } from "../../../test/listen.js";
 
 // Runs the lines of docs/behind-a-proxy.md, with the headers that each proxy sends for a client that forges them.
 
-const page = documents().find(({ file }) => file === "docs/behind-a-proxy.md");
-const rows = (page?.rows ?? []).filter(({ under }) => under.at(-1) === "the-lines-to-write");
+const rows = documentOf("docs/behind-a-proxy.md").rows.filter(({ under }) => under.at(-1) === "the-lines-to-write");
 
 const client = "203.0.113.9";
 const forged = "198.51.100.66";

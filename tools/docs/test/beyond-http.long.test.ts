@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createNodeServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { documents, repository } from "@floodgate/docs";
+import { documentOf, repository } from "@floodgate/docs";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
@@ -16,8 +16,7 @@ import { modulesOf } from "./code.js";
 
 // Runs the code of docs/beyond-http.md with the real libraries.
 
-const page = documents().find(({ file }) => file === "docs/beyond-http.md");
-const modules = page === undefined ? [] : modulesOf(page).modules;
+const { modules } = modulesOf(documentOf("docs/beyond-http.md"));
 const folder = join(repository, "tools/docs/dist/beyond-http");
 /** The copy of graphql that Node finds, and so the other libraries. Vitest would find another one. */
 const graphql = JSON.stringify(createRequire(import.meta.url).resolve("graphql"));

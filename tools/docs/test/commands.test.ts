@@ -1,5 +1,5 @@
 import { processIo, run } from "@floodgate/cli";
-import { documents } from "@floodgate/docs";
+import { documentOf, documents } from "@floodgate/docs";
 import { beforeAll, expect, it } from "vitest";
 
 /** Each line that calls `floodgate`, in blocks of commands and in inline code. */
@@ -45,7 +45,7 @@ it("each command that the docs call exists, with the flags that they give", asyn
 
 it("each command is in the README of the command line", async () => {
   const all = [...(await help("")).matchAll(/^ {2}([a-z]+)(?= .*)/gm)].map(([, name = ""]) => name);
-  const readme = documents().find(({ file }) => file === "packages/cli/README.md")?.text ?? "";
+  const readme = documentOf("packages/cli/README.md").text;
   expect(all.length).toBeGreaterThan(10);
   expect(all.filter((name) => !readme.includes(`floodgate ${name}`) && !readme.includes(`\`${name}`))).toEqual([]);
 });

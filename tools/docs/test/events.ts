@@ -12,8 +12,7 @@ export interface EventType {
 /** Every event that the union in core has, with its fields but `type`. */
 export function allEvents(): EventType[] {
   const file = join(repository, "packages/core/dist/events/events.d.ts");
-  const { program, exportsOf } = programOf([file]);
-  const checker = program.getTypeChecker();
+  const { checker, exportsOf } = programOf([file]);
   const union = exportsOf(file).find(({ name }) => name === "FloodgateEvent");
   if (union === undefined) throw new Error(`${file} has no FloodgateEvent`);
   const type = checker.getDeclaredTypeOfSymbol(union);

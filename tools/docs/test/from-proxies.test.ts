@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
-import { documents } from "@floodgate/docs";
+import { documentOf } from "@floodgate/docs";
 import { memoryStore, rateLimit } from "@floodgate/node";
 import { parseRules } from "@floodgate/rules";
 import { startHaproxy, startNginx } from "@floodgate/test-servers";
@@ -9,7 +9,7 @@ import { listen } from "../../../test/listen.js";
 
 // The rules of docs/migrating/from-proxies.md beside the real proxies. The windows and steps of their limits are longer than a test.
 
-const { blocks = [] } = documents().find(({ file }) => file.endsWith("from-proxies.md")) ?? {};
+const { blocks } = documentOf("docs/migrating/from-proxies.md");
 const codeOf = (language: string, part: RegExp): string =>
   blocks.find((block) => block.language === language && part.test(block.code))?.code as string;
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
-import { repository } from "../src/documents.js";
-import { type MarkdownFile, parseMarkdown } from "../src/markdown.js";
+import { documentOf, repository } from "../src/documents.js";
+import type { MarkdownFile } from "../src/markdown.js";
 
 /** The documents that npm shows, without the rest of the repository. */
 const onNpm = /^packages\/([^/]+)\/README\.md$/;
@@ -35,8 +35,7 @@ function faultOf(document: string, href: string, headings: MarkdownFile["heading
   if (!existsSync(onDisk)) return "does not exist";
   // The algorithms' page reads its settings from the anchor.
   if (anchor === undefined || !file.endsWith(".md") || statSync(onDisk).isDirectory()) return undefined;
-  const target = parseMarkdown(file, readFileSync(onDisk, "utf8"));
-  return target.headings.some((heading) => heading.anchor === anchor) ? undefined : `is not a heading of ${file}`;
+  return documentOf(file).headings.some((heading) => heading.anchor === anchor) ? undefined : `is not a heading of ${file}`;
 }
 
 function outsideTarball(document: string, file: string): string | undefined {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { algorithms } from "@floodgate/core/rules";
-import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
+import { documentOf, documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
 import { rateLimit } from "@floodgate/express";
 import { describe, expect, it } from "vitest";
 import { repository } from "../src/documents.js";
@@ -51,10 +51,10 @@ describe.each(entries)("$name of $entry", ({ entry, options }) => {
 });
 
 it("the README of core has each policy, and each option and method of a limiter", () => {
-  const readme = all.find(({ file }) => file === "packages/core/README.md")?.text ?? "";
+  const readme = documentOf("packages/core/README.md").text;
   const policies = Object.keys(algorithms).map((name) => name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()));
   const options = entries.find(({ entry, name }) => entry === "@floodgate/core" && name === "createLimiter")?.options ?? [];
-  const rows = all.find(({ file }) => file === "docs/limiter.md")?.rows ?? [];
+  const { rows } = documentOf("docs/limiter.md");
   const methods = rows.filter(({ head }) => head[0] === "method").map(({ cells }) => /^`(\w+)\(/.exec(cells[0] ?? "")?.[1] ?? "");
   const words = [...policies, ...options.map(({ name }) => name), ...methods];
   expect(words.filter((word) => !readme.includes(`\`${word}\``))).toEqual([]);
@@ -68,7 +68,7 @@ it.each([
   ["@floodgate/store-redis", "redisStore", "docs/redis.md"],
 ])("the options of %s, %s, are all on its page, %s", (entry, name, file) => {
   const { options = [] } = entries.find((one) => one.entry === entry && one.name === name) ?? {};
-  const rows = all.find((page) => page.file === file)?.rows ?? [];
+  const { rows } = documentOf(file);
   expect(options.length).toBeGreaterThan(3);
   expect(options.map((option) => option.name).filter((option) => !rows.some((row) => names(row, option)))).toEqual([]);
 });
@@ -77,7 +77,7 @@ it("the page of adapters has each member of a reader", () => {
   const api = readFileSync(join(repository, "test/api/core.txt"), "utf8");
   const [, body = ""] = /^interface RequestReader<Req> \{\n(.*?)^\}/ms.exec(api) ?? [];
   const members = [...body.matchAll(/^ {4}(?:readonly )?(\w+)/gm)].map(([, name = ""]) => name);
-  const page = all.find(({ file }) => file === "docs/writing-an-adapter.md")?.text ?? "";
+  const page = documentOf("docs/writing-an-adapter.md").text;
   expect(members).toContain("trustsProxy");
   expect(members.filter((name) => !new RegExp(`\`${name}[\`(]`).test(page))).toEqual([]);
 });
@@ -92,8 +92,7 @@ it("the page of several limits has each option of a rule, and what it means besi
   };
   const listed = /The options are (.*)\./.exec(messageOf(() => rateLimit({ rules: [{ name: "a", misspelt: 1 } as never] })))?.[1] ?? "";
   const names = listed.split(", ");
-  const page = all.find(({ file }) => file === "docs/several-limits.md");
-  const [, section = ""] = /\n## Options of a rule\n(.*?)\n## /s.exec(page?.text ?? "") ?? [];
+  const [, section = ""] = /\n## Options of a rule\n(.*?)\n## /s.exec(documentOf("docs/several-limits.md").text) ?? [];
   const [own = "", beside = ""] = section.split("Beside `rules`");
   const without = (text: string, words: readonly string[]) => words.filter((name) => !text.includes(`\`${name}`));
   expect(names).toContain("limit");

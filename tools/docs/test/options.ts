@@ -25,8 +25,7 @@ export interface OptionsOf {
 /** The options of every function that a package exports. */
 export function allOptions(): OptionsOf[] {
   const entries = declarations();
-  const { program, exportsOf } = programOf(entries.map(({ file }) => file));
-  const checker = program.getTypeChecker();
+  const { checker, exportsOf } = programOf(entries.map(({ file }) => file));
   return entries.flatMap(({ entry, folder, file }) =>
     exportsOf(file).flatMap((symbol) => {
       // The adapters export functions of core, which are core's to document.

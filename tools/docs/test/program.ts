@@ -3,7 +3,7 @@ import ts from "typescript";
 import { repository } from "../src/documents.js";
 
 export interface Program {
-  readonly program: ts.Program;
+  readonly checker: ts.TypeChecker;
   /** What a file exports; of re-exports, what is declared elsewhere. */
   exportsOf(file: string): ts.Symbol[];
 }
@@ -21,7 +21,7 @@ export function programOf(files: readonly string[]): Program {
   });
   const checker = program.getTypeChecker();
   return {
-    program,
+    checker,
     exportsOf(file) {
       const source = program.getSourceFile(file);
       const module = source && checker.getSymbolAtLocation(source);

@@ -1,13 +1,11 @@
 import { createServer, type Server } from "node:http";
-import { documents } from "@floodgate/docs";
+import { documentOf } from "@floodgate/docs";
 import { rateLimit } from "@floodgate/express";
 import express from "express";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.js";
 
 // The responses that the pages show are those of their one line.
-
-const pages = documents();
 
 let server: Server;
 let allowed: Response;
@@ -43,7 +41,7 @@ it.each(["docs/getting-started.md", "docs/headers.md"])("%s shows the headers of
 
 /** Expects that a page shows the status of a response, and nothing of it that is not true. */
 async function expectShown(page: string, response: Response): Promise<void> {
-  const blocks = pages.find(({ file }) => file === page)?.blocks ?? [];
+  const { blocks } = documentOf(page);
   const shown = blocks.find(({ language, code }) => language === "http" && code.startsWith(`HTTP/1.1 ${response.status} `))?.code ?? "";
   const [head = "", body = ""] = shown.trim().split("\n\n");
   const [status, ...headers] = head.split("\n");

@@ -1,14 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { documents, type MarkdownFile, repository } from "@floodgate/docs";
+import { documentOf, type MarkdownFile, repository } from "@floodgate/docs";
 
 // The site's home is made of what other documents say, so that nothing is said twice.
-
-const read = (file: string): MarkdownFile => {
-  const document = documents().find((other) => other.file === file);
-  if (document === undefined) throw new Error(`${file} is missing: the home of the site is made of it`);
-  return document;
-};
 
 /** Where the first example for each framework is: a document, and the heading of the example. */
 const frameworks: Readonly<Record<string, readonly [file: string, anchor: string]>> = {
@@ -23,8 +17,8 @@ const frameworks: Readonly<Record<string, readonly [file: string, anchor: string
 
 /** @param onSite answers the text of a document with the links of the site, line by line. */
 export function home(onSite: (document: MarkdownFile) => string): string {
-  const readme = read("README.md");
-  const contents = read("docs/index.md");
+  const readme = documentOf("README.md");
+  const contents = documentOf("docs/index.md");
   const { version } = JSON.parse(readFileSync(join(repository, "packages/core/package.json"), "utf8"));
   const section = (anchor: string) => sectionOf(readme, onSite(readme), anchor);
   const answer = readme.blocks.find(({ language }) => language === "http")?.code.trimEnd();
@@ -90,7 +84,7 @@ function sectionOf({ file, headings }: MarkdownFile, text: string, anchor: strin
 
 /** The tab of a framework. The line that adds the limit is highlighted. */
 function example(name: string, file: string, anchor: string): string {
-  const blocks = read(file).blocks.filter(({ under }) => under.includes(anchor));
+  const blocks = documentOf(file).blocks.filter(({ under }) => under.includes(anchor));
   const install = blocks.find(({ language }) => language === "sh")?.code.trimEnd();
   const code = blocks.find(({ language }) => language === "ts")?.code.trimEnd();
   const text = `// ${install}\n\n${code}`;

@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { type MarkdownFile, parseMarkdown } from "@floodgate/docs";
+import { documentOf, type MarkdownFile, parseMarkdown } from "@floodgate/docs";
 import { content } from "./content.js";
 import { targetOf } from "./links.js";
 import { isRelative, withLinks } from "./markdown.js";
@@ -12,15 +12,14 @@ import { contentsOf } from "./sidebar.js";
 /** Writes each page as Markdown beside its HTML, `llms.txt` with a link to each, and `llms-full.txt` with the text of all. */
 export function writeMarkdown(site: string): void {
   cpSync(content, site, { recursive: true, filter: (path) => path !== join(content, "public") });
-  const documents = siteDocuments();
-  const overview = documents.find(({ file }) => file === "README.md");
-  const tasks = tasksOf(documents);
+  const overview = documentOf("README.md");
+  const tasks = tasksOf(documentOf("docs/index.md"));
   const lines = [
-    `# ${overview?.headings[0]?.text}\n\n> ${overview?.summary}\n`,
+    `# ${overview.headings[0]?.text}\n\n> ${overview.summary}\n`,
     "Before you write code that uses Floodgate, read [AGENTS.md](AGENTS.md). All pages in one text: [llms-full.txt](llms-full.txt).",
   ];
   const texts: string[] = [];
-  for (const { text: title, items } of contentsOf(documents)) {
+  for (const { text: title, items } of contentsOf(siteDocuments())) {
     lines.push(`\n## ${title}\n`);
     for (const { text, link, target } of items) {
       if (target !== undefined) continue;
@@ -35,8 +34,7 @@ export function writeMarkdown(site: string): void {
 }
 
 /** What one does with a page, by its address, from the tables of `docs/index.md`: "I want to …, read …". */
-function tasksOf(documents: readonly MarkdownFile[]): Map<string, string> {
-  const { rows = [], links = [] } = documents.find(({ file }) => file === "docs/index.md") ?? {};
+function tasksOf({ rows, links }: MarkdownFile): Map<string, string> {
   const tasks = new Map<string, string>();
   for (const { cells, line } of rows) {
     for (const { href } of links.filter((link) => link.line === line)) {

@@ -1,4 +1,4 @@
-import type { MarkdownFile } from "@floodgate/docs";
+import { documentOf, type MarkdownFile } from "@floodgate/docs";
 import type { DefaultTheme } from "vitepress";
 import { entryPoints } from "./api.js";
 import { targetOf } from "./links.js";
@@ -28,11 +28,11 @@ export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.Sideba
  * list.
  */
 export function contentsOf(documents: readonly MarkdownFile[]): Group[] {
-  const contents = documents.find(({ file }) => file === "docs/index.md");
+  const { headings, links } = documentOf("docs/index.md");
   const listed = new Set(["docs/index.md", "README.md"]);
-  const chapters = (contents?.headings ?? []).filter(({ level }) => level === 2);
+  const chapters = headings.filter(({ level }) => level === 2);
   const groups: Group[] = chapters.map(({ text }) => ({ text, collapsed: false, items: [] }));
-  for (const { href, text, line } of contents?.links ?? []) {
+  for (const { href, text, line } of links) {
     const target = targetOf("docs/index.md", href);
     const group = groups[chapters.filter((chapter) => chapter.line < line).length - 1];
     if (target === undefined || group === undefined || listed.has(target.file) || target.href.includes("#")) continue;
