@@ -5,6 +5,8 @@
 export {
   type Answer,
   type Blocked,
+  decideAll,
+  type DecideOne,
   type Decided,
   type Inspection,
   type Mode,
@@ -12,15 +14,13 @@ export {
   renewingStore,
   scopeOf,
 } from "./decide/store.js";
-export type { Check } from "./decide/decision.js";
-export { createLimit, type Limit, whyNoLease } from "./decide/decision.js";
-export { type Decision, decideAll, type DecideOne, mostRestrictive, passesAll } from "./decide/decision.js";
+export { type Check, createLimit, type Decision, type Limit, mostRestrictive, passesAll } from "./decide/decision.js";
 export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
 export type { Algorithm, BlockKind, Cells, KeyBlock, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
-export { algorithmOf, heldPolicy } from "./algorithms/registry.js";
+export { algorithmOf, heldPolicy, whyNoLease } from "./algorithms/registry.js";
 export { allAlgorithms } from "./algorithms/all.js";
 
 export type { FixedWindowPolicy } from "./algorithms/fixed-window.js";

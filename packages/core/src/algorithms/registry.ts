@@ -1,4 +1,4 @@
-import { atPath, conflict, FloodgateError, shown } from "../support/errors.js";
+import { atPath, conflict, FloodgateError, shown, wrongOption } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, loadedAlgorithms } from "./algorithm.js";
@@ -133,6 +133,31 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
   }
   const ofPolicy = getOrMake(held, policy, () => new Map<number, Policy>());
   return getOrMake(ofPolicy, holdMs, () => Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` }));
+}
+
+/**
+ * Why units of a policy can never be leased; undefined if they can. A queue gives each request its own delay, and a log with `countRejected`
+ * must see each rejection.
+ */
+export function whyNoLease(policy: Policy): string | undefined {
+  const { delays, countsRejected } = algorithmOf(policy);
+  if (policy.holdMs !== undefined) return "units that come back are to be had by every process at once";
+  if (delays) return "a leakyBucket gives each request its place in the queue";
+  return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
+}
+
+/** Checks the option `lease` of a limit. @throws FloodgateError if it is not a boolean, or is true for a policy whose units cannot be leased. */
+export function checkLease(where: string, lease: unknown, limits: readonly { readonly policy: Policy }[]): void {
+  if (lease === undefined || lease === false) return;
+  if (lease !== true) {
+    const write = "lease: true. How long a lease lives is an option of the store: redisStore(redis, { lease: { lifeMs: 200 } })";
+    throw wrongOption(where, "lease", "true or false", lease, write);
+  }
+  const why = limits.map(({ policy }) => whyNoLease(policy)).find((reason) => reason !== undefined);
+  if (why === undefined) return;
+  throw conflict(`${where}: \`lease: true\` takes units ahead of requests, but ${why}. Leave \`lease\` out, or use another policy.`, [
+    "lease",
+  ]);
 }
 
 /** The options that make the same policy, without those that have their default. */

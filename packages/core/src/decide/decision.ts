@@ -1,7 +1,6 @@
 import type { DecisionUnder, Limit as LimitUnder, Settler } from "../algorithms/algorithm.js";
 import { asOwn, type ChargeRecord as ChargeRecordUnder, charged, copyWith, join } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
-import { conflict, wrongOption } from "../support/errors.js";
 
 export type Limit = LimitUnder<Policy>;
 export type ChargeRecord = ChargeRecordUnder<Policy>;
@@ -21,38 +20,6 @@ export interface Check {
 
 export function createLimit(name: string, policy: Policy, lease?: boolean): Limit {
   return Object.freeze({ name, policy, algorithm: algorithmOf(policy), lease });
-}
-
-/**
- * Why units of a policy can never be leased; undefined if they can. A queue gives each request its own delay, and a log with `countRejected`
- * must see each rejection.
- */
-export function whyNoLease(policy: Policy): string | undefined {
-  const { delays, countsRejected } = algorithmOf(policy);
-  if (policy.holdMs !== undefined) return "units that come back are to be had by every process at once";
-  if (delays) return "a leakyBucket gives each request its place in the queue";
-  return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
-}
-
-/** Checks the option `lease` of a limit. @throws FloodgateError if it is not a boolean, or is true for a policy whose units cannot be leased. */
-export function checkLease(where: string, lease: unknown, limits: readonly Limit[]): void {
-  if (lease === undefined || lease === false) return;
-  if (lease !== true) {
-    const write = "lease: true. How long a lease lives is an option of the store: redisStore(redis, { lease: { lifeMs: 200 } })";
-    throw wrongOption(where, "lease", "true or false", lease, write);
-  }
-  const why = limits.map(({ policy }) => whyNoLease(policy)).find((reason) => reason !== undefined);
-  if (why === undefined) return;
-  throw conflict(`${where}: \`lease: true\` takes units ahead of requests, but ${why}. Leave \`lease\` out, or use another policy.`, [
-    "lease",
-  ]);
-}
-
-/** Names appear in headers, Redis keys and metrics, so they must be printable ASCII. */
-export function checkName(where: string, name: unknown): string {
-  if (typeof name === "string" && /^[\x20-\x7e]{1,128}$/.test(name)) return name;
-  const must = "1 to 128 printable ASCII characters (it appears in the response headers)";
-  throw wrongOption(where, "name", must, name, 'name: "api"', []);
 }
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */
@@ -122,35 +89,4 @@ export function moreRestrictive(a: Decision, b: Decision): boolean {
   if (a.allowed !== b.allowed) return b.allowed;
   if (!a.allowed) return shownWaitMs(a) > shownWaitMs(b);
   return a.remaining / a.limit < b.remaining / b.limit;
-}
-
-/**
- * Decides one check. With `commit` it charges an allowed request, and logs a rejected one if the policy has `countRejected`. Without
- * `commit` it changes nothing.
- */
-export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number, commit: boolean) => Decision;
-
-/**
- * For synchronous stores: implements `Store.consumeAll`. If the request passes, every limit that allows it is charged, else none.
- * `dryRun` checks are never charged.
- */
-export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
-  const decisions: Decision[] = [];
-  let passes = true;
-  let uncommitted = checks.length;
-  for (let i = 0; i < checks.length; i++) {
-    const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
-    // If all others pass, the last check alone decides, so it is committed at once.
-    const isDecisive = i === checks.length - 1 && passes && dryRun !== true;
-    const decision = decide(limit, key, cost, nowMs, isDecisive);
-    decisions.push(decision);
-    if (isDecisive) uncommitted--;
-    if (shadow !== true && !decision.allowed) passes = false;
-  }
-  for (let i = 0; i < uncommitted; i++) {
-    const { limit, key, cost, dryRun } = checks[i] as Check;
-    // A rejection is committed too: a log may count it.
-    if (dryRun !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
-  }
-  return decisions;
 }

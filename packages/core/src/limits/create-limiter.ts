@@ -1,5 +1,5 @@
-import { hasSlots, heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
-import { checkLease, checkName, createLimit } from "../decide/decision.js";
+import { checkLease, hasSlots, heldPolicy, type Policy, type PolicyOptions, toPolicy } from "../algorithms/registry.js";
+import { createLimit } from "../decide/decision.js";
 import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
 import { listenerOf, warner } from "../events/listeners.js";
@@ -10,7 +10,7 @@ import { WeakList } from "../support/maps.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { type Limiter, NamedLimiter } from "./limiter.js";
-import { claimNames, ownerOf } from "./names.js";
+import { checkName, claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {

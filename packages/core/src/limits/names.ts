@@ -1,6 +1,6 @@
 import type { Guard } from "../decide/guard.js";
 import { LocalFallback } from "../failure/fallback.js";
-import { FloodgateError, shown } from "../support/errors.js";
+import { FloodgateError, shown, wrongOption } from "../support/errors.js";
 import { getOrMake } from "../support/maps.js";
 
 /**
@@ -23,6 +23,13 @@ const namesOfStores = new WeakMap<object, Names>();
 /** The owner of a name with these policies (and plans): the same text if they are equal. */
 export function ownerOf(...policies: readonly unknown[]): string {
   return JSON.stringify(policies);
+}
+
+/** Names appear in headers, Redis keys and metrics, so they must be printable ASCII. */
+export function checkName(where: string, name: unknown): string {
+  if (typeof name === "string" && /^[\x20-\x7e]{1,128}$/.test(name)) return name;
+  const must = "1 to 128 printable ASCII characters (it appears in the response headers)";
+  throw wrongOption(where, "name", must, name, 'name: "api"', []);
 }
 
 /**

@@ -1,9 +1,9 @@
-import { heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
-import { type Check, checkLease, checkName, createLimit, type Limit } from "../decide/decision.js";
+import { checkLease, heldPolicy, type Policy, toPolicy } from "../algorithms/registry.js";
+import { type Check, createLimit, type Limit } from "../decide/decision.js";
 import { isZero } from "../decide/zero-limits.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import type { LimitDefinition, PlannedLimit } from "../limits/limiter.js";
-import { type NameOwner, ownerOf } from "../limits/names.js";
+import { checkName, type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { lostAddress } from "../requests/request-reader.js";
