@@ -71,18 +71,17 @@ export function emitRequestDecided(
   emitRequest(listener, isShadow ? "allowed" : (resultOf({ decision, shadow: false }) as RequestResult), decision, request);
 }
 
-/** Emits the events of rules that did not count a request. Returns the names of those that reject it for its missing key. */
+/** Emits the events of rules that did not count a request. */
 export function emitNotCounted(
   listener: EventListener | undefined,
   rules: readonly { readonly name: string }[],
   asked: readonly unknown[],
-): string[] {
+): void {
   rules.forEach(({ name }, i) => {
     const rejected = asked[i] === "missing-key";
     if (asked[i] === "exempt") listener?.({ type: "exempt", name });
     else if (rejected || asked[i] === "no-key") listener?.({ type: "missing-key", name, rejected });
   });
-  return rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
 }
 
 /** Emits the event of a request, unless an earlier middleware has said as much. */

@@ -95,14 +95,16 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     shown?: Shown,
   ): Promised<Outcome> {
     let checks = asked as readonly RuleCheck<Req>[];
-    for (const answer of asked) {
-      if (typeof answer !== "string") continue;
-      checks = asked.filter((other) => typeof other !== "string");
-      // The names of the rules that reject a request without a key.
-      const keyless = emitNotCounted(this.listener, rules, asked);
-      if (keyless.length === 0) break;
-      emitRequest(this.requestListener, "missing-key", keyless[0], context);
-      return this.responder.rejectKeyless(keyless);
+    let countAll = true;
+    for (const answer of asked) if (typeof answer === "string") countAll = false;
+    if (!countAll) {
+      emitNotCounted(this.listener, rules, asked);
+      const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
+      if (keyless.length > 0) {
+        emitRequest(this.requestListener, "missing-key", keyless[0], context);
+        return this.responder.rejectKeyless(keyless);
+      }
+      checks = asked.filter((answer) => typeof answer !== "string");
     }
     if (checks.length === 0) {
       const exempt = asked.indexOf("exempt");
@@ -112,12 +114,12 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     if ((this.client.onEvent ?? observation.tell) !== undefined && this.settings.reader.decisionEvents !== false)
       context.storeAskedMs = timeOfAsking(this.client.guard);
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
-    const { mayBeZero } = version.rules;
+    const { hasBans, mayBeZero } = version.rules;
     if (mayBeZero) checks = decisiveChecks(checks);
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     // The guard decides all checks in one atomic step, in which the store rejects a banned key. Then bans count the other rejections.
     const { client } = this;
-    const combined = version.hasBans
+    const combined = hasBans
       ? decideWithBans(checks, client, mayBeZero)
       : mayBeZero
         ? decideWithZeros(checks, client.guard)

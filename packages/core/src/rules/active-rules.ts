@@ -11,7 +11,6 @@ import { isRuleSource, type Rule, type RuleContext, type RuleSet, type RuleSourc
 export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
   readonly limiters: ReadonlyMap<string, Limiter>;
-  readonly hasBans: boolean;
 }
 
 /** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
@@ -35,8 +34,7 @@ export class ActiveRules<Req> {
       if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
         warnOfDescriptors(rules[0]?.name ?? "", context);
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, client, rule, () => refuseToClose(rule.name))] as const);
-      const hasBans = rules.some(({ ban }) => ban !== undefined);
-      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), hasBans };
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters) };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {

@@ -16,6 +16,7 @@ export class CompiledRules<Req> {
   readonly mayRejectPath: boolean;
   /** Whether a limit may be 0. */
   readonly mayBeZero: boolean;
+  readonly hasBans: boolean;
   /** Whether a rule may need the address of an HTTP client. */
   readonly readAddress: boolean;
   /** Whether an enforced rule may need the address of an HTTP client. */
@@ -28,6 +29,7 @@ export class CompiledRules<Req> {
     this.allShadow = rules.every(({ shadow }) => shadow);
     this.mayRejectPath = rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
     this.mayBeZero = rules.some(({ mayBeZero }) => mayBeZero);
+    this.hasBans = rules.some(({ ban }) => ban !== undefined);
     this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
     this.needAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
   }
