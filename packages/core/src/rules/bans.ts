@@ -24,6 +24,23 @@ export interface BanOptions {
   readonly for: Duration;
 }
 
+/** What this process knows of a key's rejections. */
+interface Known {
+  /** The rejections left until a ban, from the store's last answer; 0 if unknown. */
+  left: number;
+  /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
+  alone: boolean;
+  atMs: number;
+  /** Rejections that are on their way to the store. */
+  pending: number;
+}
+
+/** Far more keys than are rejected at once. A key that is not remembered costs a round trip. */
+const keptKeys = 10_000;
+
+/** After this time, other processes may have counted. */
+const knownForMs = 1000;
+
 /**
  * Counts the rejections of a key in the store, like any other limit, and blocks the key there when there are too many. The store turns a
  * banned key away in the step that checks the limit. Rejections by a deny cache are counted too; those by a ban or a block are not.
@@ -32,7 +49,7 @@ export class Ban {
   readonly rejections: Limit;
   readonly forMs: number;
   readonly #name: string;
-  readonly #known = new KnownRejections();
+  readonly #known = new NewestMap<Known>(keptKeys);
 
   /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
@@ -51,29 +68,35 @@ export class Ban {
     this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
   }
 
-  /** Whether the next rejection of a key may start a ban, as far as this process knows. */
+  /** Whether the next rejection of a key may start a ban, so that it must wait for the store. False only if it certainly does not. */
   mayBegin(key: string): boolean {
-    return this.#known.mayBegin(key);
+    const known = this.#known.get(key);
+    if (known === undefined || steadyMs() - known.atMs > knownForMs) return true;
+    return !known.alone || known.left - known.pending <= 1;
   }
 
   /** Counts a rejection. Returns the ban if there is one now: of several processes that count the last rejection, one starts it. */
-  countRejection(guard: Guard, key: string): Promised<Blocked | undefined> {
-    if (guard.mode === "sync") return this.#countRejection(guard, key);
-    this.#known.begin(key);
-    const failed = (error: unknown): never => {
-      this.#known.end(key, undefined);
-      throw error;
-    };
-    return attempt(() => this.#countRejection(guard, key), failed);
-  }
-
-  #countRejection(guard: Guard, key: string): Promised<Blocked | undefined> {
+  count(guard: Guard, key: string): Promised<Blocked | undefined> {
+    // A store in this process answers at once, so nothing needs to be known.
+    if (guard.mode !== "sync") getOrMake(this.#known, key, () => ({ left: 0, alone: false, atMs: steadyMs(), pending: 0 })).pending++;
     return andThen<Decision, Blocked | undefined>(guard.consume(this.rejections, key, 1), (counted) => {
       const left = counted.allowed ? counted.remaining : 0;
-      this.#known.end(key, counted.degraded ? undefined : left);
+      this.learn(key, counted.degraded ? undefined : left);
       // During an outage no ban starts. The next rejection starts it.
       return counted.degraded || left > 0 ? undefined : guard.block(this.#name, key, this.forMs, "ban");
     });
+  }
+
+  /** Learns the store's answer to a rejection. @param left how many more rejections start a ban; undefined if the store did not say. */
+  learn(key: string, left: number | undefined): void {
+    const known = this.#known.get(key);
+    if (known === undefined) return;
+    this.#known.delete(key);
+    known.pending--;
+    known.alone = left !== undefined && known.left - left === 1;
+    known.left = left ?? 0;
+    known.atMs = steadyMs();
+    if (known.left > 0 || known.pending > 0) this.#known.set(key, known);
   }
 }
 
@@ -101,89 +124,46 @@ function countRejections(
   client: StoreClient,
   deadlineMs: number,
 ): Promised<CombinedDecision> {
-  let counted: Promised<Decision>[] | undefined;
+  let final: Promised<Decision>[] | undefined;
   for (let i = 0; i < checks.length; i++) {
     const check = checks[i] as BanCheck;
     const decision = whole.all[i] as Decision;
     const { ban } = check.rule;
     // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
     if (ban === undefined || decision.allowed || decision.degraded || decision.blocked !== undefined || isZero(check.limit)) continue;
-    counted ??= [...whole.all];
-    counted[i] = countRejection(check, ban, decision, client, deadlineMs);
+    final ??= [...whole.all];
+    final[i] = banOrReject(check, ban, decision, client, deadlineMs);
   }
-  if (counted === undefined) return whole;
-  return andThen<readonly Decision[], CombinedDecision>(allOf(counted), (all) => combine(checks, all));
+  if (final === undefined) return whole;
+  return andThen<readonly Decision[], CombinedDecision>(allOf(final), (all) => combine(checks, all));
 }
 
-/** Counts a rejection towards a ban. Returns the decision that the client gets. */
-function countRejection(
+/** Counts one rejection. Returns what the client gets: the rejection, or the ban that it has led to. */
+function banOrReject(
   { rule: { name, shadow }, key }: BanCheck,
   ban: Ban,
-  decision: Decision,
+  rejection: Decision,
   { guard, onEvent }: StoreClient,
   deadlineMs: number,
 ): Promised<Decision> {
-  const failed = (error: unknown): void => activeListener(onEvent)?.({ type: "store-error", error });
   // In shadow mode the client never sees the rejection, so it need not wait for the ban.
   const waits = !shadow && ban.mayBegin(key);
-  const afterCount = (blocked: Blocked | undefined): Decision => {
-    if (blocked === undefined) return decision;
+  const report = (error: unknown): void => activeListener(onEvent)?.({ type: "store-error", error });
+  const counted = (blocked: Blocked | undefined): Decision => {
+    if (blocked === undefined) return rejection;
     if (blocked.begun) {
       activeListener(onEvent)?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
       // The rejections that led to the ban no longer count. No request waits for that.
-      runInBackground(() => guard.reset(ban.rejections, key), failed);
+      runInBackground(() => guard.reset(ban.rejections, key), report);
     }
-    return blockedDecision(decision, { kind: "ban", untilMs: decision.atMs + blocked.leftMs }, decision.atMs);
+    return blockedDecision(rejection, { kind: "ban", untilMs: rejection.atMs + blocked.leftMs }, rejection.atMs);
   };
-  const fault = (error: unknown): Decision => {
-    failed(error);
-    return decision;
+  const failed = (error: unknown): Decision => {
+    ban.learn(key, undefined);
+    report(error);
+    return rejection;
   };
-  const counted = attempt(() => andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount), fault);
-  if (!isPromise(counted)) return counted;
-  return waits ? atMost(msUntil(deadlineMs), counted, () => undefined).then(undefined, () => decision) : decision;
-}
-
-interface Known {
-  /** The rejections left until a ban, from the store's last answer; 0 if unknown. */
-  left: number;
-  /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
-  alone: boolean;
-  atMs: number;
-  /** Rejections that are on their way to the store. */
-  pending: number;
-}
-
-/** Far more keys than are rejected at once. A key that is not remembered costs a round trip. */
-const keptKeys = 10_000;
-
-/** After this time, other processes may have counted. */
-const knownForMs = 1000;
-
-/** Tells which rejection of a key may start a ban, so that only that rejection waits for the store. */
-class KnownRejections {
-  readonly #keys = new NewestMap<Known>(keptKeys);
-
-  /** Whether the next rejection of a key may start a ban. False only if it certainly does not. */
-  mayBegin(key: string): boolean {
-    const known = this.#keys.get(key);
-    if (known === undefined || steadyMs() - known.atMs > knownForMs) return true;
-    return !known.alone || known.left - known.pending <= 1;
-  }
-
-  begin(key: string): void {
-    getOrMake(this.#keys, key, () => ({ left: 0, alone: false, atMs: steadyMs(), pending: 0 })).pending++;
-  }
-
-  /** @param left how many more rejections start a ban; undefined if the store did not say. */
-  end(key: string, left: number | undefined): void {
-    const known = this.#keys.get(key);
-    if (known === undefined) return;
-    this.#keys.delete(key);
-    known.pending--;
-    known.alone = left !== undefined && known.left - left === 1;
-    known.left = left ?? 0;
-    known.atMs = steadyMs();
-    if (known.left > 0 || known.pending > 0) this.#keys.set(key, known);
-  }
+  const counting = attempt(() => andThen<Blocked | undefined, Decision>(ban.count(guard, key), counted), failed);
+  if (!isPromise(counting)) return counting;
+  return waits ? atMost(msUntil(deadlineMs), counting, () => undefined).then(undefined, () => rejection) : rejection;
 }
