@@ -4,7 +4,7 @@ import { emitDecisions, emitNotCounted, emitRequest, timeOfAsking } from "../eve
 import { observation } from "../events/listeners.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
-import { ambiguous, left, type Outcome, type Shown, unlimited, withHeader } from "../responses/outcome.js";
+import { ambiguous, clientGone, type DecisionFilter, type Outcome, unlimited, withHeader } from "../responses/outcome.js";
 import type { Version } from "../rules/active-rules.js";
 import { decideWithBans } from "../rules/bans.js";
 import { type Asked, type CompiledRule, type RuleCheck, shadowFault } from "../rules/compiled-rule.js";
@@ -85,14 +85,14 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
 
   /**
    * Decides what rules have asked for a request.
-   * @param shown which of the enforced decisions the response shows. Default: all.
+   * @param filter picks the enforced decisions that the response shows. Default: all.
    */
   decideAsked(
     context: RequestContext<Req>,
     version: Version<Req>,
     rules: readonly CompiledRule<Req>[],
     asked: readonly Asked<Req>[],
-    shown?: Shown,
+    filter?: DecisionFilter,
   ): Promised<Outcome> {
     let checks = asked as readonly RuleCheck<Req>[];
     let countAll = true;
@@ -125,17 +125,22 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
         ? decideWithZeros(checks, client.guard)
         : client.guard.decide(checks);
     return "then" in combined
-      ? combined.then((later) => this.#report(context, checks, later, shown))
-      : this.#report(context, checks, combined, shown);
+      ? combined.then((later) => this.#report(context, checks, later, filter))
+      : this.#report(context, checks, combined, filter);
   }
 
-  #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
+  #report(
+    context: RequestContext<Req>,
+    checks: readonly RuleCheck<Req>[],
+    combined: CombinedDecision,
+    filter: DecisionFilter | undefined,
+  ): Outcome {
     context.decision = combined.decision;
     // A listener that was added while the store was asked gets the events of later requests.
     if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs, context);
     // It was not charged, so it may be decided again. Listeners have seen its rules.
     if (!combined.allowed) context.rules = [];
-    return this.responder.outcomeOf(context, checks, combined, shown);
+    return this.responder.outcomeOf(context, checks, combined, filter);
   }
 
   /** Lets a request pass that no rule has counted. */
@@ -151,7 +156,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
   fault(fault: unknown, version: Version<Req>, context?: RequestContext<Req>): Outcome {
     if (!version.rules.allShadow) {
       const isNoIp = (fault as Partial<FloodgateError> | null)?.code === "FLOODGATE_NO_CLIENT_IP";
-      return isNoIp && context !== undefined && this.settings.reader.hasLeft?.(context.request) ? left : throwFault(fault);
+      return isNoIp && context !== undefined && this.settings.reader.hasLeft?.(context.request) ? clientGone : throwFault(fault);
     }
     this.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault("All rules are", fault));
     return this.#pass(context, "uncounted");

@@ -44,10 +44,10 @@ const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions:
 export const unlimited: Outcome = { action: "pass", headers: nothing, status: 200, body: noBody, ...undecided };
 
 /** Of a request whose client has left before it was counted. It is held, and adapters do not serve a held request whose client has left. */
-export const left: Outcome = { ...unlimited, delayMs: 2 ** 31 - 1 };
+export const clientGone: Outcome = { ...unlimited, delayMs: 2 ** 31 - 1 };
 
-/** Which of the enforced decisions a response shows. */
-export type Shown = (decisions: readonly Decision[]) => readonly Decision[];
+/** Picks the decisions that a response shows. */
+export type DecisionFilter = (decisions: readonly Decision[]) => readonly Decision[];
 
 export interface ResponseOptions {
   /** The response headers: `"standard"` (default), `"draft-7"`, `"draft-6"`, `"legacy"`, `["standard", "legacy"]`, or `false` for none. */
@@ -76,8 +76,8 @@ export class Responder<Req> {
     this.#client = client;
   }
 
-  /** @param shown which of the enforced decisions the response shows. Default: all. */
-  outcomeOf(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, shown?: Shown): Outcome {
+  /** @param filter picks the enforced decisions that the response shows. Default: all. */
+  outcomeOf(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, filter?: DecisionFilter): Outcome {
     const { allowed, decision, all } = whole;
     let hasShadow = false;
     let hasHidden = false;
@@ -91,9 +91,9 @@ export class Responder<Req> {
     let inHeaders = enforced;
     if (hasHidden && this.#writeHeaders !== undefined)
       inHeaders = all.filter((_, i) => checks[i]?.shadow !== true && checks[i]?.rule.inHeaders === true);
-    if (shown !== undefined) {
-      enforced = shown(enforced);
-      inHeaders = shown(inHeaders);
+    if (filter !== undefined) {
+      enforced = filter(enforced);
+      inHeaders = filter(inHeaders);
     }
     let headers: Header[] = [];
     // The numbers of a degraded decision are unknown.
