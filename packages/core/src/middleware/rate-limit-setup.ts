@@ -10,7 +10,7 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { HeldRequests } from "../responses/held-requests.js";
 import { Responder } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
-import { type RuleSource, ruleContext } from "../rules/rule.js";
+import { type RuleSource, ruleSettings } from "../rules/rule.js";
 import { WeakList } from "../support/maps.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import { SetupObserver } from "./setup-observer.js";
@@ -62,13 +62,13 @@ export class RateLimitSetup<Req> {
       options.store === undefined ? defaultStore(options.onEvent && { onEvent: options.onEvent }) : checkStore(where, options.store);
     this.client = { guard: guardStore(where, this.store, options), onEvent, receipts: Receipts.of(where, options) };
     this.responder = new Responder(where, options, this.client);
-    const context = ruleContext(where, options, reader, onEvent);
-    this.warn = context.warn;
-    this.rules = new ActiveRules(where, options, context, this.store, this.client);
+    const shared = ruleSettings(where, options, reader, onEvent);
+    this.warn = shared.warn;
+    this.rules = new ActiveRules(where, options, shared, this.store, this.client);
     this.source = this.rules.source;
     this.client.guard.listen();
     openMiddlewares.add(this);
-    this.observer = new SetupObserver(this, options.clientIp === undefined, context.warn, (observer) => {
+    this.observer = new SetupObserver(this, options.clientIp === undefined, shared.warn, (observer) => {
       this.observer = observer;
     });
   }

@@ -70,10 +70,10 @@ export class SetupObserver<Req> {
    * Call it for each request.
    * @throws FloodgateError `FLOODGATE_FORGEABLE_CLIENT_IP` if an enforced rule needs the address, and clients can forge it.
    */
-  sees(context: RequestContext<Req>, { readAddress, needAddress }: CompiledRules<Req>): void {
+  sees(context: RequestContext<Req>, { readsAddress, needsAddress }: CompiledRules<Req>): void {
     if (this.#madePerRequest !== undefined) this.#noticeFirst(context);
     // A shadow rule warns when it reads the address.
-    if (readAddress && this.#checksProxy) lookAtProxy(this.#settings.reader, this.#warn, context.request, needAddress);
+    if (readsAddress && this.#checksProxy) lookAtProxy(this.#settings.reader, this.#warn, context.request, needsAddress);
     if (this.#requestsLeft > 0) this.#requestsLeft--;
     else if (this.#keepsLeft === 0) this.#attach(undefined);
   }

@@ -17,13 +17,13 @@ interface Middleware {
 export type RouteOf<Req> = (context: RequestContext<Req>) => string | undefined;
 
 /** What a function of the app has answered or thrown. */
-interface Answer<Req> {
+interface AppAnswer<Req> {
   readonly of: unknown;
   readonly value: unknown;
   readonly failed: boolean;
   /** Of a key function. A function may be both a key and a plan. */
   readonly info: LazyKeyInfo<Req> | undefined;
-  readonly next: Answer<Req> | undefined;
+  readonly next: AppAnswer<Req> | undefined;
 }
 
 /**
@@ -72,11 +72,11 @@ export class RequestContext<Req = unknown> {
   extraHeader: { readonly name: string; readonly value: string; readonly list?: string } | undefined;
   readonly settings: RequestSettings<Req>;
   /** What `address` has answered. */
-  readAddress: Promised<string | undefined> | typeof unread;
-  private readIp: Promised<string | undefined> | typeof unread;
-  private readPath: Readings | undefined;
-  private readMethod: string | undefined;
-  private answers: Answer<Req> | undefined;
+  knownAddress: Promised<string | undefined> | typeof unread;
+  private knownIp: Promised<string | undefined> | typeof unread;
+  private knownPath: Readings | undefined;
+  private knownMethod: string | undefined;
+  private answers: AppAnswer<Req> | undefined;
 
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
@@ -96,23 +96,23 @@ export class RequestContext<Req = unknown> {
     this.emitted = undefined;
     this.extraHeader = undefined;
     this.settings = settings;
-    this.readAddress = unread;
-    this.readIp = unread;
-    this.readPath = undefined;
-    this.readMethod = undefined;
+    this.knownAddress = unread;
+    this.knownIp = unread;
+    this.knownPath = undefined;
+    this.knownMethod = undefined;
     this.answers = undefined;
     holder[newest] = this as RequestContext<unknown>;
   }
 
   /** The method in upper case. Over HTTP/2 it may arrive in lower case, and routers accept that. */
   get method(): string {
-    this.readMethod ??= this.settings.reader.method(this.request).toUpperCase();
-    return this.readMethod;
+    this.knownMethod ??= this.settings.reader.method(this.request).toUpperCase();
+    return this.knownMethod;
   }
 
   get path(): Readings {
-    this.readPath ??= readingsOf(this.settings.reader.path(this.request));
-    return this.readPath;
+    this.knownPath ??= readingsOf(this.settings.reader.path(this.request));
+    return this.knownPath;
   }
 
   header(lowerCaseName: string): string | undefined {
@@ -129,29 +129,29 @@ export class RequestContext<Req = unknown> {
 
   /** The client's whole address, as the framework or `clientIp` reads it. */
   address(): Promised<string | undefined> {
-    if (this.readAddress === unread) {
+    if (this.knownAddress === unread) {
       const { clientIp, isOwnClientIp } = this.settings;
       const address = isOwnClientIp ? this.once(clientIp, () => clientIp(this.request)) : clientIp(this.request);
       // An app may pass anything as an address, or have replaced the framework's own.
-      this.readAddress = typeof address === "string" || isPromise(address) ? address : undefined;
+      this.knownAddress = typeof address === "string" || isPromise(address) ? address : undefined;
     }
-    return this.readAddress;
+    return this.knownAddress;
   }
 
   /** The client as limits count it: IPv4 as a dotted quad, IPv6 as its network. Undefined if the request has no valid address. */
   ip(): Promised<string | undefined> {
-    if (this.readIp === unread) {
+    if (this.knownIp === unread) {
       const address = this.address();
-      if (typeof address === "string") this.readIp = ipKey(address, this.settings.ipv6Prefix);
+      if (typeof address === "string") this.knownIp = ipKey(address, this.settings.ipv6Prefix);
       else {
-        this.readIp = address?.then((later) => {
+        this.knownIp = address?.then((later) => {
           const ip = later === undefined ? undefined : ipKey(later, this.settings.ipv6Prefix);
-          this.readIp = ip;
+          this.knownIp = ip;
           return ip;
         });
       }
     }
-    return this.readIp;
+    return this.knownIp;
   }
 
   /** The name of the request's plan; undefined if it has none. */
@@ -173,7 +173,7 @@ export class RequestContext<Req = unknown> {
     for (let known = this.answers; known !== undefined; known = known.next) {
       if (known.of !== of || known.info === undefined) continue;
       const fits = known.info.fits(routeOf, known.value);
-      if (fits === true) return read(known) as Promised<Key | undefined>;
+      if (fits === true) return replayed(known) as Promised<Key | undefined>;
       if (fits === false) continue;
       const again = (): Promised<Key | undefined> => this.key(of, routeOf);
       return (known.value as PromiseLike<unknown>).then(again, again);
@@ -194,7 +194,7 @@ export class RequestContext<Req = unknown> {
   /** Calls a function of the app, unless it has answered before. */
   private once<T>(of: unknown, call: () => T): T {
     for (let known = this.answers; known !== undefined; known = known.next)
-      if (known.of === of && known.info === undefined) return read(known) as T;
+      if (known.of === of && known.info === undefined) return replayed(known) as T;
     return this.keep(of, undefined, call);
   }
 
@@ -210,7 +210,7 @@ export class RequestContext<Req = unknown> {
     }
     // After the call, which may have asked another function.
     this.answers = { of, value, failed, info, next: this.answers };
-    return read(this.answers) as T;
+    return replayed(this.answers) as T;
   }
 }
 
@@ -224,7 +224,7 @@ function shared<Req>(answer: PromiseLike<unknown>, info: LazyKeyInfo<Req> | unde
   return promise;
 }
 
-function read<Req>({ value, failed }: Answer<Req>): unknown {
+function replayed<Req>({ value, failed }: AppAnswer<Req>): unknown {
   if (failed) throw value;
   return value;
 }

@@ -6,7 +6,7 @@ import { type Claim, claimNames } from "../limits/names.js";
 import { conflict, invalidOption, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
-import { isRuleSource, type Rule, type RuleContext, type RuleSet, type RuleSource, type RulesOptions } from "./rule.js";
+import { isRuleSource, type Rule, type RuleSet, type RuleSettings, type RuleSource, type RulesOptions } from "./rule.js";
 
 export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
@@ -24,21 +24,21 @@ export class ActiveRules<Req> {
   #release: (() => void) | undefined;
 
   /** @throws FloodgateError if a rule is wrong. */
-  constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
+  constructor(where: string, options: RulesOptions<Req, string>, settings: RuleSettings<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) {
-        if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
+        if (fixed !== undefined && isZero(fixed)) warnOfZero(name, settings);
         if (fixed !== undefined && hasSlots(fixed.policy)) renewingStore(store);
       }
       const compiled = new CompiledRules(rules);
-      if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
-        warnOfDescriptors(rules[0]?.name ?? "", context);
+      if (rules.length > 0 && compiled.http.length === 0 && settings.descriptors === undefined)
+        warnOfDescriptors(rules[0]?.name ?? "", settings);
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, client, rule, () => refuseToClose(rule.name))] as const);
       return { rules: compiled, limiters: new Map<string, Limiter>(limiters) };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {
-      const all = rules === undefined ? [ruleOfOptions(where, options, context)] : rulesWithDefaults(where, options, rules, context);
+      const all = rules === undefined ? [ruleOfOptions(where, options, settings)] : rulesWithDefaults(where, options, rules, settings);
       checkPlans(where, options, all);
       const claims = all.map(({ name, owner }, i) => ({ name, owner, at: rules === undefined ? [] : ["rules", i] }));
       this.#release = claimNames(where, client.guard, claims);
@@ -49,8 +49,8 @@ export class ActiveRules<Req> {
     this.source = rules;
     const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, owner: rules, at: ["rules", i] }));
     const prepare = (set: RuleSet): (() => void) => {
-      const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
-      const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
+      const exempt = [...settings.exempt, ...compileExempt(where, set.exempt)];
+      const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...settings, exempt }));
       // Checks them now, because activating must not fail.
       claimNames(where, client.guard, claimsOf(set))();
       return () => {
@@ -82,13 +82,13 @@ function refuseToClose(name: string): never {
 }
 
 /** A limit of 0 may be a kill switch, or a variable that is not set. */
-function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
+function warnOfZero<Req>(name: string, { warn }: RuleSettings<Req>): void {
   const message = `The limit of ${shown(name)} is 0, so it rejects every request. If that is not meant, give it another limit.`;
   warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
 }
 
 /** A rules file for Envoy, given to a middleware, limits nothing. Some such rules among others are right: an app and Envoy may share rules. */
-function warnOfDescriptors<Req>(name: string, { warn }: RuleContext<Req>): void {
+function warnOfDescriptors<Req>(name: string, { warn }: RuleSettings<Req>): void {
   const message =
     "No rule counts HTTP requests, so nothing is limited: all match descriptors of Envoy's rate limit service. Give them to floodgate serve --rls, or match method, path or header.";
   warn("FLOODGATE_DESCRIPTORS_ONLY", message, name);

@@ -2,7 +2,7 @@ import { atPath, conflict, FloodgateError, invalidOption, shown, wrongOption } f
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
-import { limitOptionNames, meaningWithRules, type Rule, type RuleContext, type RulesOptions } from "./rule.js";
+import { limitOptionNames, meaningWithRules, type Rule, type RuleSettings, type RulesOptions } from "./rule.js";
 
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {
@@ -18,9 +18,9 @@ export class CompiledRules<Req> {
   readonly mayBeZero: boolean;
   readonly hasBans: boolean;
   /** Whether a rule may need the address of an HTTP client. */
-  readonly readAddress: boolean;
+  readonly readsAddress: boolean;
   /** Whether an enforced rule may need the address of an HTTP client. */
-  readonly needAddress: boolean;
+  readonly needsAddress: boolean;
 
   constructor(rules: readonly CompiledRule<Req>[]) {
     this.all = rules;
@@ -30,8 +30,8 @@ export class CompiledRules<Req> {
     this.mayRejectPath = rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
     this.mayBeZero = rules.some(({ mayBeZero }) => mayBeZero);
     this.hasBans = rules.some(({ ban }) => ban !== undefined);
-    this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
-    this.needAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
+    this.readsAddress = this.http.some(({ readsAddress }) => readsAddress);
+    this.needsAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
   }
 }
 
@@ -40,8 +40,12 @@ const ruleOnlyOptions = [...limitOptionNames.filter((name) => meaningWithRules[n
 /** Options of a middleware that its `rules` have as their default. */
 const sharedOptions = [...limitOptionNames.filter((name) => meaningWithRules[name] === "default"), "refundWhen"];
 
-export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
-  return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name } as Rule<Req, string>, context);
+export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, settings: RuleSettings<Req>): CompiledRule<Req> {
+  return new CompiledRule(
+    where,
+    { ...options, name: options.name === undefined ? "default" : options.name } as Rule<Req, string>,
+    settings,
+  );
 }
 
 /**
@@ -52,7 +56,7 @@ export function rulesWithDefaults<Req>(
   where: string,
   options: RulesOptions<Req, string>,
   rules: readonly Rule<Req, string>[],
-  context: RuleContext<Req>,
+  settings: RuleSettings<Req>,
 ): CompiledRule<Req>[] {
   const beside = definedOf(options, ruleOnlyOptions);
   if (beside.length > 0) {
@@ -70,7 +74,7 @@ export function rulesWithDefaults<Req>(
     return filled;
   };
   const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? fill(rule) : rule)) : rules;
-  return compileRules(where, filled, context);
+  return compileRules(where, filled, settings);
 }
 
 /** The options among these that are not undefined. */
@@ -86,8 +90,8 @@ const maxMistakes = 100;
  * @throws FloodgateError if a rule is wrong or two rules have one name: the first mistake. If there are several, `cause` is an
  * AggregateError with the first 100.
  */
-export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], context: RuleContext<Req>): CompiledRule<Req>[] {
-  const { compiled, mistakes } = tryRules(where, rules, context, maxMistakes);
+export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], settings: RuleSettings<Req>): CompiledRule<Req>[] {
+  const { compiled, mistakes } = tryRules(where, rules, settings, maxMistakes);
   const [first] = mistakes;
   if (first === undefined) return compiled;
   if (mistakes.length === 1) throw first;
@@ -98,7 +102,7 @@ export function compileRules<Req>(where: string, rules: readonly Rule<Req, strin
 export function tryRules<Req>(
   where: string,
   rules: readonly Rule<Req, string>[],
-  context: RuleContext<Req>,
+  settings: RuleSettings<Req>,
   max: number = Number.POSITIVE_INFINITY,
 ): { compiled: CompiledRule<Req>[]; mistakes: FloodgateError[] } {
   const compiled: CompiledRule<Req>[] = [];
@@ -113,7 +117,7 @@ export function tryRules<Req>(
   for (const [i, rule] of rules.entries()) {
     if (mistakes.length >= max) break;
     const place = `${where}: rules[${i}]`;
-    collectMistake(mistakes, () => compiled.push(atPath(["rules", i], () => compileRule(place, rule, names, context), place)));
+    collectMistake(mistakes, () => compiled.push(atPath(["rules", i], () => compileRule(place, rule, names, settings), place)));
   }
   return { compiled, mistakes };
 }
@@ -130,7 +134,7 @@ export function collectMistake(mistakes: FloodgateError[], compile: () => unknow
 
 const exampleRule = '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }';
 
-function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
+function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, settings: RuleSettings<Req>): CompiledRule<Req> {
   checkOptions(place, rule, ["name", "match", "headers", "grants", "refundWhen", ...limitOptionNames], exampleRule);
   if (rule.headers !== undefined && typeof rule.headers !== "boolean") {
     throw invalidOption(
@@ -146,7 +150,7 @@ function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unk
     );
   }
   names.add(rule.name);
-  const compiled = new CompiledRule(place, rule, context);
-  if (compiled.match?.descriptor !== undefined) context.descriptors?.checkRule(place, compiled);
+  const compiled = new CompiledRule(place, rule, settings);
+  if (compiled.match?.descriptor !== undefined) settings.descriptors?.checkRule(place, compiled);
   return compiled;
 }

@@ -18,7 +18,7 @@ import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource } from "./key-source.js";
 import { type CompiledMatch, compileMatch, type Match } from "./match.js";
 import { compileGrants, compilePlans, type Granted, policyOption } from "./plans.js";
-import type { OnMissingKey, Rule, RuleContext } from "./rule.js";
+import type { OnMissingKey, Rule, RuleSettings } from "./rule.js";
 import { namedKeyText } from "./secret-keys.js";
 
 /** What a rule checks a request for. */
@@ -73,26 +73,26 @@ export class CompiledRule<Req> implements LimitDefinition {
   readonly #grants: ReadonlyMap<string, Granted> | undefined;
   readonly #lease: boolean | undefined;
   readonly #holdMs: number | undefined;
-  readonly #context: RuleContext<Req>;
+  readonly #settings: RuleSettings<Req>;
 
   /** @throws FloodgateError where an option is wrong. */
-  constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
-    context.checkRule?.(where, rule);
+  constructor(where: string, rule: Rule<Req, string>, settings: RuleSettings<Req>) {
+    settings.checkRule?.(where, rule);
     this.#where = where;
     this.options = rule;
-    this.#context = context;
+    this.#settings = settings;
     this.name = atPath(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     const { ambiguousPath = "count" } = rule;
     this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
-    const { descriptors } = context;
+    const { descriptors } = settings;
     const readDescriptor = descriptors && ((at: string, match: Match) => descriptors.compileMatch(at, match, keyedEntries(rule.key)));
     if (typeof rule.match === "function") this.#test = rule.match;
     else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, readDescriptor);
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
-    this.#key = atPath(["key"], () => keySource(where, key, context, this.match));
+    this.#key = atPath(["key"], () => keySource(where, key, settings, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
       throw conflict(
@@ -100,8 +100,8 @@ export class CompiledRule<Req> implements LimitDefinition {
         ["onMissingKey"],
       );
     }
-    this.#cost = costOf(where, cost, context.costs);
-    this.settle = settleOf(where, rule.settle, context.costs, context.cost);
+    this.#cost = costOf(where, cost, settings.costs);
+    this.settle = settleOf(where, rule.settle, settings.costs, settings.cost);
     this.refundWhen = refundWhen(where, rule.refundWhen);
     this.inHeaders = rule.headers !== false;
     if (this.settle !== undefined && this.#cost === 0) {
@@ -115,7 +115,7 @@ export class CompiledRule<Req> implements LimitDefinition {
     this.#lease = rule.lease;
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);
-    if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
+    if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy);
     const limits = [this.fixed, ...(this.plans?.values() ?? [])].filter((limit) => limit !== undefined);
     checkLease(where, rule.lease, limits);
     if (typeof this.#cost === "number") checkReachable(where, this.#cost, limits);
@@ -123,25 +123,21 @@ export class CompiledRule<Req> implements LimitDefinition {
     const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
     this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
-    const exempt = [...context.exempt, ...compileExempt(where, rule.exempt)];
-    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, context.digests));
+    const exempt = [...settings.exempt, ...compileExempt(where, rule.exempt)];
+    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, settings.digests));
     if (rule.grants !== undefined) this.#grants = compileGrants(where, rule.grants, this.plans, (key) => this.keyText(key));
     const countsAll = this.#test === undefined && this.#exempt?.hasRanges !== true;
-    this.ask = this.shadow ? this.#askInShadow : countsAll ? this.#askFor : this.#askIfMatching;
+    this.ask = this.shadow ? this.#askInShadow : countsAll ? this.#askForCheck : this.#askIfMatching;
     const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
     this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
   }
 
-  #plans(
-    options: NonNullable<Rule<Req>["plans"]>,
-    base: Policy | ((request: Req) => unknown),
-    { hasPlan }: RuleContext<Req>,
-  ): ReadonlyMap<string, Limit> {
+  #plans(options: NonNullable<Rule<Req>["plans"]>, base: Policy | ((request: Req) => unknown)): ReadonlyMap<string, Limit> {
     if (typeof base === "function") {
       throw conflict(`${this.#where}: \`plans\` cannot stand beside a policy function. Let that answer each plan's policy.`, ["plans"]);
     }
     // Plans may be there for grants alone.
-    if (!hasPlan && this.options.grants === undefined) {
+    if (!this.#settings.hasPlan && this.options.grants === undefined) {
       throw new FloodgateError(
         "FLOODGATE_MISSING_PLAN",
         `${this.#where}: there are \`plans\`, but nothing says which one a request has. Write plan: (req) => req.user?.plan.`,
@@ -169,19 +165,19 @@ export class CompiledRule<Req> implements LimitDefinition {
     if (typeof answer === "boolean") return answer;
     const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
     const message = `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply. Let it return true or false.`;
-    this.#context.warn("FLOODGATE_MATCH_ANSWERS_NOTHING", message, this.name);
+    this.#settings.warn("FLOODGATE_MATCH_ANSWERS_NOTHING", message, this.name);
     return applies;
   }
 
   #askUnlessExempt(context: RequestContext<Req>): Promised<Asked<Req>> {
     const exempt = this.#exempt;
-    if (exempt?.hasRanges !== true) return this.#askFor(context);
+    if (exempt?.hasRanges !== true) return this.#askForCheck(context);
     return andThen<string | undefined, Asked<Req>>(context.address(), (address) =>
-      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askFor(context),
+      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askForCheck(context),
     );
   }
 
-  #askFor(context: RequestContext<Req>): Promised<Asked<Req>> {
+  #askForCheck(context: RequestContext<Req>): Promised<Asked<Req>> {
     const cost = typeof this.#cost === "number" ? this.#cost : context.cost(this.#cost);
     if (cost === 0) return "free";
     let key: ReturnType<KeySource<Req>["of"]>;
@@ -198,13 +194,15 @@ export class CompiledRule<Req> implements LimitDefinition {
     // Nothing but objects can be promises, and most requests have none here.
     if (typeof key === "object" || typeof cost === "object" || typeof plan === "object" || policy !== undefined) {
       if (isPromise(key) || isPromise(cost) || isPromise(plan) || isPromise(policy)) {
-        return Promise.all([cost, key, plan, policy]).then(([cost, key, plan, policy]) => this.#asked(context, cost, key, plan, policy));
+        return Promise.all([cost, key, plan, policy]).then(([cost, key, plan, policy]) =>
+          this.#checkFrom(context, cost, key, plan, policy),
+        );
       }
     }
-    return this.#asked(context, cost, key, plan, policy);
+    return this.#checkFrom(context, cost, key, plan, policy);
   }
 
-  #asked(
+  #checkFrom(
     context: RequestContext<Req>,
     cost: unknown,
     key: CountedKey | undefined,
@@ -215,18 +213,19 @@ export class CompiledRule<Req> implements LimitDefinition {
     const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
     const planned = plan === undefined ? undefined : this.plans?.get(plan);
     const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
-    if (key === undefined) return this.#askWithoutKey(context, limit, units);
+    if (key === undefined) return this.#checkWithoutKey(context, limit, units);
     // An address is its own text.
     return this.checkOf(limit, this.#byIp ? (key as string) : countedText(key), units);
   }
 
-  #askWithoutKey(context: RequestContext<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
+  #checkWithoutKey(context: RequestContext<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
     // A shadow limit must not reject a request because its key is missing.
     const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
     switch (missing) {
       case "skip":
         // Its client may have reset the connection to have no address.
-        if (!this.shadow && (context.readAddress === lostAddress || context.settings.reader.hasLeft?.(context.request))) throw noClientIp();
+        if (!this.shadow && (context.knownAddress === lostAddress || context.settings.reader.hasLeft?.(context.request)))
+          throw noClientIp();
         return "no-key";
       case "reject":
         return "missing-key";
@@ -240,7 +239,7 @@ export class CompiledRule<Req> implements LimitDefinition {
         if (this.#byIp) throw noClientIp();
         throw new FloodgateError(
           "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}. Say with \`onMissingKey\` what then: ${this.#context.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
+          `${this.#where}: the request has no key for ${shown(this.name)}. Say with \`onMissingKey\` what then: ${this.#settings.checkRule === undefined ? '"ip", ' : ""}"skip" or "reject".`,
         );
     }
   }
@@ -259,7 +258,7 @@ export class CompiledRule<Req> implements LimitDefinition {
   }
 
   #shadowFault(error: unknown): NotCounted {
-    this.#context.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault(`${shown(this.name)} is`, error), this.name);
+    this.#settings.warn("FLOODGATE_SHADOW_RULE_FAILS", shadowFault(`${shown(this.name)} is`, error), this.name);
     return "shadow-fault";
   }
 
@@ -278,7 +277,7 @@ export class CompiledRule<Req> implements LimitDefinition {
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
    */
   keyText(key: LimiterKey): string {
-    const { digests, ipv6Prefix } = this.#context;
+    const { digests, ipv6Prefix } = this.#settings;
     if (isMissingKeyIp(key)) return namedMissingKeyText(key, ipv6Prefix);
     const { kind } = this.#key;
     const text = namedKeyText(key, kind, digests, ipv6Prefix);

@@ -7,7 +7,7 @@ import { CompiledRules, rulesWithDefaults } from "./compile.js";
 import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
-import { type Rule, type RuleSet, type RulesOptions, ruleContext } from "./rule.js";
+import { type Rule, type RuleSet, type RulesOptions, ruleSettings } from "./rule.js";
 import { headerCost } from "./validate.js";
 
 /**
@@ -39,8 +39,8 @@ export class RuleExplainer<Req> {
   /** @throws FloodgateError if an option or a rule is wrong. */
   constructor(where: string, set: RuleSet, options: Omit<RulesOptions<Req, string>, "rules">, reader: RequestReader<Req>) {
     const exempt = compileExempt(where, set.exempt);
-    const context = { ...ruleContext<Req>(where, options, { cost: headerCost }, undefined), exempt, warn: () => undefined };
-    this.all = rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], context);
+    const settings = { ...ruleSettings<Req>(where, options, { cost: headerCost }, undefined), exempt, warn: () => undefined };
+    this.all = rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], settings);
     this.#rules = new CompiledRules(this.all);
     this.#settings = requestSettings(where, options, reader);
   }

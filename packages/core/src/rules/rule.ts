@@ -206,7 +206,7 @@ export interface RulesOptions<Req, Own extends string = never> extends LimitOpti
 }
 
 /** What the rules of one middleware share when they are compiled: the names that they may use, and the clients that no rule counts. */
-export interface RuleContext<Req> extends KeyNames<Req> {
+export interface RuleSettings<Req> extends KeyNames<Req> {
   readonly costs: Costs<Req>;
   /** Whether the app tells each request's plan. */
   readonly hasPlan: boolean;
@@ -219,12 +219,12 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   readonly warn: Warn;
 }
 
-export function ruleContext<Req>(
+export function ruleSettings<Req>(
   where: string,
   options: RulesOptions<Req, string>,
   { descriptors, checkRule, cost }: Pick<RequestReader<Req>, "descriptors" | "checkRule" | "cost">,
   onEvent: EventListener | undefined,
-): RuleContext<Req> {
+): RuleSettings<Req> {
   const keys = namedFunctions(where, "keys", options.keys ?? {}, "user", "(req) => req.user?.id");
   const costs = namedFunctions(where, "costs", options.costs ?? {}, "items", "(req) => req.body.items.length");
   for (const name of Object.keys(keys)) {

@@ -4,7 +4,7 @@ import { collectMistake, tryRules } from "./compile.js";
 import { descriptorRules } from "./descriptor-rule.js";
 import { compileExempt } from "./exempt.js";
 import { isBuiltInKey, parseKeyName } from "./key-source.js";
-import type { Rule, RuleContext, RuleSet } from "./rule.js";
+import type { Rule, RuleSet, RuleSettings } from "./rule.js";
 import { KeyDigests } from "./secret-keys.js";
 
 /** A list of names, or an object with a property for each, as `rateLimit` takes it. */
@@ -25,7 +25,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   checkOptions("`app`", app, ["keys", "costs"], '{ keys: ["user"], costs: ["items"] }');
   const mistakes: FloodgateError[] = [];
   collectMistake(mistakes, () => compileExempt("rules", set.exempt));
-  const context: RuleContext<unknown> = {
+  const settings: RuleSettings<unknown> = {
     keys: named(
       "keys",
       app.keys ??
@@ -44,7 +44,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     cost: headerCost,
     warn: () => undefined,
   };
-  return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
+  return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], settings).mistakes];
 }
 
 function isName(name: unknown): name is string {
