@@ -39,7 +39,7 @@ export class ChargeRecord<P = unknown> implements Charge {
 }
 
 /**
- * Every decision, so that V8 gives all of them the same shape. It has no charge until `charged`. Private fields distinguish it from its
+ * Every decision, so that V8 gives all of them the same shape. It has no charge until `withCharge`. Private fields distinguish it from its
  * copies: a spread, JSON and structuredClone do not copy them.
  */
 export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
@@ -87,11 +87,11 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     return this.#all ?? [this];
   }
 
-  static join<P extends PolicyBase>(all: readonly DecisionUnder<P>[]): void {
+  static linkAll<P extends PolicyBase>(all: readonly DecisionUnder<P>[]): void {
     for (const made of all) if (#charged in made) (made as MadeDecision<P>).#all = all;
   }
 
-  static asOwn<P extends PolicyBase>(made: DecisionUnder<P>): MadeDecision<P> {
+  static chargeable<P extends PolicyBase>(made: DecisionUnder<P>): MadeDecision<P> {
     return #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
   }
 
@@ -107,7 +107,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
   }
 
   static inState<P extends PolicyBase>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    // Not by `asOwn`: each decision in memory comes here.
+    // Not by `chargeable`: each decision in memory comes here.
     const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#state = state;
     return own;
@@ -117,7 +117,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     return (made as Partial<MadeDecision<PolicyBase>>).stateNumber;
   }
 
-  static charged<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
+  static withCharge<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
     // A store may return the same object again: each charge gets its own.
     const isFree = #charged in made && made.#charged === undefined;
     const own = isFree ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
@@ -174,13 +174,13 @@ export function decision<P extends PolicyBase>(limit: NamedPolicy<P>, cost: numb
 // Direct aliases of static methods, without wrappers: they run for every decision.
 
 /** The decision as one that can have a charge; a copy if a store or another copy of this package made its own object. */
-export const asOwn: typeof MadeDecision.asOwn = MadeDecision.asOwn;
+export const chargeable: typeof MadeDecision.chargeable = MadeDecision.chargeable;
 
 /** Attaches a charge of a key under a limit to a decision. The settler settles it. */
-export const charged: typeof MadeDecision.charged = MadeDecision.charged;
+export const withCharge: typeof MadeDecision.withCharge = MadeDecision.withCharge;
 
 /** Lets each decision of one step list all of them: `decision.decisions`. */
-export const join: typeof MadeDecision.join = MadeDecision.join;
+export const linkAll: typeof MadeDecision.linkAll = MadeDecision.linkAll;
 
 /** A copy of the decision with other values, in the same state. It has no charge. */
 export const copyWith: typeof MadeDecision.copyWith = MadeDecision.copyWith;

@@ -1,5 +1,5 @@
 import type { DecisionUnder, Limit as LimitUnder, Settler } from "../algorithms/algorithm.js";
-import { asOwn, type ChargeRecord as ChargeRecordUnder, charged, copyWith, join } from "../algorithms/decision.js";
+import { type ChargeRecord as ChargeRecordUnder, chargeable, copyWith, linkAll, withCharge } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
 
 export type Limit = LimitUnder<Policy>;
@@ -58,12 +58,12 @@ export function combine(checks: readonly Check[], decisions: readonly Decision[]
     const check = checks[i] as Check;
     let decision = decisions[i] as Decision;
     if (settler !== undefined && allowed && decision.allowed && check.dryRun !== true)
-      decision = charged(decision, check.limit, check.key, settler);
-    else decision = !allowed && decision.delayMs > 0 ? copyWith(decision, { delayMs: 0 }) : asOwn(decision);
+      decision = withCharge(decision, check.limit, check.key, settler);
+    else decision = !allowed && decision.delayMs > 0 ? copyWith(decision, { delayMs: 0 }) : chargeable(decision);
     all[i] = decision;
     if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;
   }
-  join(all);
+  linkAll(all);
   return { allowed, decision: worst ?? mostRestrictive(all), all };
 }
 

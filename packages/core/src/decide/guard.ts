@@ -1,5 +1,5 @@
 import type { BlockKind, Charge, Settler } from "../algorithms/algorithm.js";
-import { asOwn, charged } from "../algorithms/decision.js";
+import { chargeable, withCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { nothingReserved } from "./charge.js";
 import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "./decision.js";
@@ -88,19 +88,19 @@ export class DirectGuard extends BaseGuard<"sync"> implements OwnGuard<"sync"> {
 
   consume(limit: Limit, key: string, cost: number): Decision {
     const made = this.store.consume(limit, key, cost);
-    return made.allowed ? charged(made, limit, key, this) : asOwn(made);
+    return made.allowed ? withCharge(made, limit, key, this) : chargeable(made);
   }
 
   decide(checks: readonly Check[]): CombinedDecision {
     const { limit, key, cost, shadow, dryRun } = checks[0] as Check;
     if (checks.length > 1 || dryRun === true) return combine(checks, this.store.consumeAll(checks), this);
     const made = this.store.consume(limit, key, cost);
-    const decision = made.allowed ? charged(made, limit, key, this) : asOwn(made);
+    const decision = made.allowed ? withCharge(made, limit, key, this) : chargeable(made);
     return { allowed: made.allowed || shadow === true, decision, all: [decision] };
   }
 
   peek(limit: Limit, key: string): Decision {
-    return asOwn(this.store.peek(limit, key));
+    return chargeable(this.store.peek(limit, key));
   }
 
   charge(limit: Limit, key: string, cost: number): number {

@@ -1,5 +1,5 @@
 import type { Cells, StateView } from "../algorithms/algorithm.js";
-import { asOwn } from "../algorithms/decision.js";
+import { chargeable } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { blockCells, blockedDecision, blocksIn, keyBlockIn } from "./blocks.js";
 import type { Decision, Limit } from "./decision.js";
@@ -47,7 +47,7 @@ export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number,
 /** One or more inspections of a key, of the limiter's own policy and of its plans, as a limiter shows them. */
 export function keyStateOf(seen: readonly (readonly [plan: string | undefined, Inspection])[]): KeyState {
   const states = seen.map(([plan, { decision, state }]): PolicyState => {
-    return { plan, policy: decision.policy, decision: asOwn(decision), state };
+    return { plan, policy: decision.policy, decision: chargeable(decision), state };
   }) as readonly PolicyState[] as KeyState["states"];
   const { atMs, block, ban } = (seen[0] as (typeof seen)[0])[1];
   return { atMs, decision: states[0].decision, states, block, ban };

@@ -1,5 +1,5 @@
 import type { Charge, Settler, StateView } from "../algorithms/algorithm.js";
-import { charged, copyWith, MadeDecision } from "../algorithms/decision.js";
+import { copyWith, MadeDecision, withCharge } from "../algorithms/decision.js";
 import { algorithmOf, type Policy, shareOf } from "../algorithms/registry.js";
 import { nothingReserved } from "../decide/charge.js";
 import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit, passesAll } from "../decide/decision.js";
@@ -239,7 +239,7 @@ export class LocalFallback implements FallbackDecider {
     // Slots that were reported to the store come back there by themselves.
     const renew: NonNullable<Settler<Policy>["renew"]> = (of, key, charge) =>
       usage.handedOver === undefined ? renewingStore(this.#fallback).renew(this.#shareOf(of), key, charge) : decision;
-    charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
+    withCharge(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
   }
 
   #degraded(limit: Limit, decision: Decision): Decision {

@@ -1,4 +1,4 @@
-import { asOwn, charged } from "../algorithms/decision.js";
+import { chargeable, withCharge } from "../algorithms/decision.js";
 import { nothingReserved } from "../decide/charge.js";
 import { type Check, type CombinedDecision, combine, type Decision, type Limit } from "../decide/decision.js";
 import { BaseGuard, DirectGuard, type OwnGuard } from "../decide/guard.js";
@@ -200,7 +200,7 @@ interface StoreCall<Of extends Checks, Made, Result> {
 const consuming: StoreCall<Check, Decision, Decision> = {
   ask: (store, { limit, key, cost }, timeoutMs) => store.consume(limit, key, cost, timeoutMs),
   isAnswer: isDecision,
-  finish: (made, { limit, key }, guard) => (made.allowed ? charged(made, limit, key, guard) : asOwn(made)),
+  finish: (made, { limit, key }, guard) => (made.allowed ? withCharge(made, limit, key, guard) : chargeable(made)),
   fallBack: (decider, check, guard) => decider.decide([check], guard).all[0] as Decision,
 };
 
@@ -214,7 +214,7 @@ const deciding: StoreCall<readonly Check[], Decision[], CombinedDecision> = {
 const peeking: StoreCall<Check, Decision, Decision> = {
   ask: (store, { limit, key }, timeoutMs) => store.peek(limit, key, timeoutMs),
   isAnswer: isDecision,
-  finish: (made) => asOwn(made),
+  finish: (made) => chargeable(made),
   fallBack: (decider, { limit, key }) => decider.peek(limit, key),
 };
 

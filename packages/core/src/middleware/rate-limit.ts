@@ -117,7 +117,8 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
     const { hasBans, mayBeZero } = version.rules;
     if (mayBeZero) checks = decisiveChecks(checks);
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
-    // The guard decides all checks in one atomic step, in which the store rejects a banned key. Then bans count the other rejections.
+    // The guard decides all checks in one atomic step of the store, which rejects banned keys by itself. Then each rejection by a rule with a
+    // `ban` is counted in the store, and the one that completes the number begins a ban.
     const { client } = this;
     const combined = hasBans
       ? decideWithBans(checks, client, mayBeZero)
