@@ -9,12 +9,13 @@ import { noClientIp, type RequestContext } from "../requests/request-context.js"
 import { lostAddress } from "../requests/request-reader.js";
 import { durationOption } from "../support/duration.js";
 import { atPath, conflict, FloodgateError, reasonOf, shown } from "../support/errors.js";
+import type { IpRange } from "../support/ip.js";
 import { getOrMake } from "../support/maps.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, attempt, isPromise, type Promised } from "../support/promises.js";
 import { Ban } from "./bans.js";
 import { checkReachable, checkRuleCost, costOf, type RefundWhen, refundWhen, settleOf } from "./cost.js";
-import { compileExempt, Exemptions } from "./exempt.js";
+import { compileExempt, isInRanges } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource } from "./key-source.js";
 import { type CompiledMatch, compileMatch, type Match } from "./match.js";
 import { compileGrants, compilePlans, type Granted, policyOption } from "./plans.js";
@@ -69,7 +70,9 @@ export class CompiledRule<Req> implements LimitDefinition {
   readonly #onMissingKey: OnMissingKey;
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
-  readonly #exempt: Exemptions | undefined;
+  /** Clients and keys, as text, that are exempt: the rule's own, and those of all rules. */
+  readonly #exemptRanges: readonly IpRange[];
+  readonly #exemptKeys: ReadonlySet<string | undefined> | undefined;
   readonly #grants: ReadonlyMap<string, Granted> | undefined;
   readonly #lease: boolean | undefined;
   readonly #holdMs: number | undefined;
@@ -124,12 +127,14 @@ export class CompiledRule<Req> implements LimitDefinition {
     this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     const exempt = [...settings.exempt, ...compileExempt(where, rule.exempt)];
-    if (exempt.length > 0) this.#exempt = new Exemptions(exempt, (key) => namedKeyText(key, this.#key.kind, settings.digests));
+    this.#exemptRanges = exempt.flatMap(({ ranges }) => ranges);
+    const exemptKeys = exempt.flatMap(({ keys }) => keys).map((key) => namedKeyText(key, this.#key.kind, settings.digests));
+    if (exemptKeys.length > 0) this.#exemptKeys = new Set(exemptKeys);
     if (rule.grants !== undefined) this.#grants = compileGrants(where, rule.grants, this.plans, (key) => this.keyText(key));
-    const countsAll = this.#test === undefined && this.#exempt?.hasRanges !== true;
+    const countsAll = this.#test === undefined && this.#exemptRanges.length === 0;
     this.ask = this.shadow ? this.#askInShadow : countsAll ? this.#askForCheck : this.#askIfMatching;
     const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
-    this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
+    this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exemptRanges.length > 0;
   }
 
   #plans(options: NonNullable<Rule<Req>["plans"]>, base: Policy | ((request: Req) => unknown)): ReadonlyMap<string, Limit> {
@@ -170,10 +175,10 @@ export class CompiledRule<Req> implements LimitDefinition {
   }
 
   #askUnlessExempt(context: RequestContext<Req>): Promised<Asked<Req>> {
-    const exempt = this.#exempt;
-    if (exempt?.hasRanges !== true) return this.#askForCheck(context);
+    const ranges = this.#exemptRanges;
+    if (ranges.length === 0) return this.#askForCheck(context);
     return andThen<string | undefined, Asked<Req>>(context.address(), (address) =>
-      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askForCheck(context),
+      address !== undefined && isInRanges(ranges, address) ? "exempt" : this.#askForCheck(context),
     );
   }
 
@@ -246,7 +251,7 @@ export class CompiledRule<Req> implements LimitDefinition {
 
   /** The check of a key, as text, unless the key is exempt. */
   checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
-    if (this.#exempt?.hasKey(key)) return "exempt";
+    if (this.#exemptKeys?.has(key)) return "exempt";
     const granted = this.#grants === undefined ? limit : (this.grantOf(key)?.limit ?? limit);
     return { limit: granted, key, cost, shadow: this.shadow, dryRun: false, rule: this };
   }

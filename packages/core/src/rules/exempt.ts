@@ -11,7 +11,7 @@ export interface Exempt {
   readonly keys?: readonly Key[];
 }
 
-export interface Exempted {
+export interface CompiledExempt {
   readonly ranges: readonly IpRange[];
   readonly keys: readonly Key[];
 }
@@ -20,7 +20,7 @@ export interface Exempted {
  * @returns a list of one; empty if `exempt` is undefined.
  * @throws FloodgateError if a range or a key is invalid.
  */
-export function compileExempt(where: string, exempt: Exempt | undefined): readonly Exempted[] {
+export function compileExempt(where: string, exempt: Exempt | undefined): readonly CompiledExempt[] {
   if (exempt === undefined) return [];
   return atPath(["exempt"], () => {
     checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
@@ -31,30 +31,10 @@ export function compileExempt(where: string, exempt: Exempt | undefined): readon
   });
 }
 
-/** All exemptions of one rule: its own, and those of all rules. */
-export class Exemptions {
-  readonly #ranges: readonly IpRange[];
-  readonly #keys: ReadonlySet<string>;
-
-  /** @param textOf returns the text under which the rule counts a key; undefined if the rule makes no such key. */
-  constructor(all: readonly Exempted[], textOf: (key: Key) => string | undefined) {
-    this.#ranges = all.flatMap(({ ranges }) => ranges);
-    const texts = all.flatMap(({ keys }) => keys).map(textOf);
-    this.#keys = new Set(texts.filter((text) => text !== undefined));
-  }
-
-  get hasRanges(): boolean {
-    return this.#ranges.length > 0;
-  }
-
-  hasAddress(text: string): boolean {
-    const address = parseIp(text);
-    return address !== undefined && this.#ranges.some((range) => contains(range, address));
-  }
-
-  hasKey(key: string): boolean {
-    return this.#keys.has(key);
-  }
+/** Whether a client's address is in one of these ranges. */
+export function isInRanges(ranges: readonly IpRange[], text: string): boolean {
+  const address = parseIp(text);
+  return address !== undefined && ranges.some((range) => contains(range, address));
 }
 
 function list(where: string, option: "ips" | "keys", value: unknown): readonly unknown[] {

@@ -10,7 +10,7 @@ import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./bans.js";
 import type { Costs, RefundOption } from "./cost.js";
 import type { DescriptorRules } from "./descriptor-rule.js";
-import { compileExempt, type Exempt, type Exempted } from "./exempt.js";
+import { type CompiledExempt, compileExempt, type Exempt } from "./exempt.js";
 import { isBuiltInKey, type KeyNames, type KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { Grant, PlanOptions } from "./plans.js";
@@ -211,7 +211,7 @@ export interface RuleSettings<Req> extends KeyNames<Req> {
   /** Whether the app tells each request's plan. */
   readonly hasPlan: boolean;
   readonly ipv6Prefix: number;
-  readonly exempt: readonly Exempted[];
+  readonly exempt: readonly CompiledExempt[];
   /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
   readonly descriptors: DescriptorRules | undefined;
   readonly checkRule: RequestReader<Req>["checkRule"];
