@@ -53,7 +53,9 @@ export function emitLimitEvents(
   for (let i = 0; i < checks.length; i++) {
     const decision = all[i] as Decision;
     const { key, shadow = false } = checks[i] as (typeof checks)[number];
-    if (allowed || !decision.allowed) listener(eventOf(key, decision, shadow, storeMs));
+    if (!allowed && decision.allowed) continue;
+    const charged = hasCharge(decision) ? decision.cost : 0;
+    listener({ type: eventType(decision, shadow), name: decision.name, key, decision, shadow, charged, storeMs });
   }
   return true;
 }
@@ -105,11 +107,6 @@ export function emitRequest(
   newestRequest = request;
   if (request !== undefined) request.emitted = event;
   listener(event);
-}
-
-function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {
-  const charged = hasCharge(decision) ? decision.cost : 0;
-  return { type: eventType(decision, shadow), name: decision.name, key, decision, shadow, charged, storeMs };
 }
 
 function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {

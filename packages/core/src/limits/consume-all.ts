@@ -34,7 +34,7 @@ export interface LimiterCheck<M extends Mode> {
  * @throws FloodgateError if the limiters have different stores, or one appears twice with the same key.
  */
 export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
-  checkList(checks);
+  checkChecks(checks);
   const first = (checks as readonly [LimiterCheck<M>])[0].limiter;
   const scope = scopeOf(first.store);
   const list: Check[] = [];
@@ -78,22 +78,19 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
 
 const example = "consumeAll([{ limiter, key }])";
 
-/** @throws FloodgateError unless it is an array of at least one check. */
-function checkList(checks: unknown): void {
+/** @throws FloodgateError unless it is an array of at least one check. A misspelt cost must not take one unit. */
+function checkChecks(checks: readonly (LimiterCheck<Mode> | undefined)[]): void {
   if (!Array.isArray(checks)) {
     throw invalidOption(`consumeAll takes an array of checks, but was given ${shown(checks)}. Write ${example}.`);
   }
   if (checks.length === 0) throw invalidOption(`consumeAll takes at least one check. Write ${example}.`);
-  for (const check of checks) checkShape(check);
-}
-
-/** @throws FloodgateError unless it is a check. A misspelt cost must not take one unit. */
-function checkShape(check: LimiterCheck<Mode> | undefined): void {
-  // Without the arrays that `checkOptions` makes.
-  let isKnown = typeof check === "object" && check !== null;
-  for (const option in check) isKnown &&= option === "limiter" || option === "key" || option === "cost" || option === "hold";
-  if (!isKnown) checkOptions("consumeAll", check, ["limiter", "key", "cost", "hold"], example);
-  const limiter: Partial<NamedLimiter<Mode>> | null | undefined = check?.limiter;
-  if (typeof limiter?.keyText === "function" && limiter.guard !== undefined) return;
-  throw wrongOption("consumeAll", "limiter", "a limiter", limiter, 'limiter: createLimiter({ name: "api", policy, store })');
+  for (const check of checks) {
+    // Without the arrays that `checkOptions` makes.
+    let isKnown = typeof check === "object" && check !== null;
+    for (const option in check) isKnown &&= option === "limiter" || option === "key" || option === "cost" || option === "hold";
+    if (!isKnown) checkOptions("consumeAll", check, ["limiter", "key", "cost", "hold"], example);
+    const limiter: Partial<NamedLimiter<Mode>> | null | undefined = check?.limiter;
+    if (typeof limiter?.keyText === "function" && limiter.guard !== undefined) continue;
+    throw wrongOption("consumeAll", "limiter", "a limiter", limiter, 'limiter: createLimiter({ name: "api", policy, store })');
+  }
 }

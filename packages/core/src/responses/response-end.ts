@@ -60,16 +60,16 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
     end = { status: undefined, listeners: [] };
     ends.set(response, end);
     const { stream } = response;
-    const isMade = hasNoConnection(response);
+    const noConnection = hasNoConnection(response);
     // A response that waits behind another one, or whose socket the app has taken over (`detachSocket`), never emits "close" itself.
-    const socket = stream === undefined && !isMade ? response.req?.socket : undefined;
-    if (stream?.closed || response.closed || socket?.destroyed || (isMade && response.writableEnded)) {
-      end.status = statusOf(response, isMade);
+    const socket = stream === undefined && !noConnection ? response.req?.socket : undefined;
+    if (stream?.closed || response.closed || socket?.destroyed || (noConnection && response.writableEnded)) {
+      end.status = statusOf(response, noConnection);
     } else {
-      const close = watch(response, end, socket ?? undefined, isMade);
+      const close = watch(response, end, socket ?? undefined, noConnection);
       // HTTP/2: the response of a HEAD request that was cancelled emits nothing; its stream does.
       (stream ?? response).once("close", close);
-      if (isMade) response.once("finish", () => close(true));
+      if (noConnection) response.once("finish", () => close(true));
     }
   }
   if (end.status === undefined) end.listeners.push(ended);
@@ -77,10 +77,10 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
 }
 
 /** Returns the callback for the end of the response, and whether all of it was sent if that is certain. It may be called twice. */
-function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined, isMade: boolean): (sent?: true) => void {
+function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined, noConnection: boolean): (sent?: true) => void {
   const close = (sent?: true): void => {
     if (end.status !== undefined) return;
-    end.status = sent ? response.statusCode : statusOf(response, isMade, true);
+    end.status = sent ? response.statusCode : statusOf(response, noConnection, true);
     queue?.leave(close);
     for (const listener of end.listeners.splice(0)) listener(end.status);
   };
@@ -98,7 +98,7 @@ export function hasNoConnection({ isLightMyRequest = false, stream, socket }: No
 }
 
 /** The status of a response that was sent completely, 101 of a WebSocket, else 499. */
-function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): number {
+function statusOf(response: NodeResponse, noConnection: boolean, justClosed = false): number {
   const { stream } = response;
   if (stream !== undefined) {
     // Only the stream knows: it marks a cancelled response as finished, and an app may have answered by `stream.respondWithFile`.
@@ -106,7 +106,7 @@ function statusOf(response: NodeResponse, isMade: boolean, justClosed = false): 
   }
   // HTTP/1 marks a response as ended before it is written, and as finished even if its socket failed in the middle.
   const cut = justClosed && response.req?.socket?.destroyed;
-  if (response.writableEnded && (response.writableFinished || isMade) && !cut) return response.statusCode;
+  if (response.writableEnded && (response.writableFinished || noConnection) && !cut) return response.statusCode;
   // A WebSocket was taken over before its socket closed. Node sets `upgrade` only where the server takes upgrades.
   return response.req?.upgrade ? 101 : clientClosedRequest;
 }

@@ -126,30 +126,23 @@ function fromName<Req>(where: string, given: unknown, names: KeyNames<Req>, rout
 }
 
 function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): KeySource<Req> | undefined {
-  switch (name) {
-    case "ip":
-      return { of: (context) => context.ip(), kind: "address", readsAddress: true, mayBeMissing: true };
-    case "route":
-      return { ...certain, of: (context) => routeOf(context) ?? noRoute() };
-    case "global":
-      return { ...certain, of: () => "global" };
-    default:
-      return undefined;
-  }
+  if (name === "ip") return { of: (context) => context.ip(), kind: "address", readsAddress: true, mayBeMissing: true };
+  if (name === "route") return { ...neverMissing, of: (context) => routeOf(context) ?? noRoute() };
+  return name === "global" ? { ...neverMissing, of: () => "global" } : undefined;
 }
 
-const certain = { kind: "plain", readsAddress: false, mayBeMissing: false } as const;
+const neverMissing = { kind: "plain", readsAddress: false, mayBeMissing: false } as const;
 
 function headerSource<Req>(name: string): KeySource<Req> | undefined {
   const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
-  return isHeaderName(header) ? { ...certain, of: (context) => context.header(header) || undefined, mayBeMissing: true } : undefined;
+  return isHeaderName(header) ? { ...neverMissing, of: (context) => context.header(header) || undefined, mayBeMissing: true } : undefined;
 }
 
 /** The rule matches only descriptors that have the entry. An empty value is a value like others. */
 function entrySource<Req>(name: string): KeySource<Req> | undefined {
   const [entry] = keyedEntries(name);
   if (entry === undefined) return undefined;
-  return { ...certain, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry), mayBeMissing: true };
+  return { ...neverMissing, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry), mayBeMissing: true };
 }
 
 /** @throws FloodgateError if a rule counts descriptors by what only HTTP requests have, or the reverse. */
