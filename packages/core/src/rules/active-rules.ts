@@ -26,13 +26,12 @@ export class ActiveRules<Req> {
   /** @throws FloodgateError if a rule is wrong. */
   constructor(where: string, options: RulesOptions<Req, string>, settings: RuleSettings<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
-      for (const { fixed, name } of rules) {
+      for (const { fixed, plans, name } of rules) {
         if (fixed !== undefined && isZero(fixed)) warnOfZero(name, settings);
-        if (fixed !== undefined && hasSlots(fixed.policy)) renewingStore(store);
+        for (const limit of [fixed, ...(plans?.values() ?? [])]) if (limit !== undefined && hasSlots(limit.policy)) renewingStore(store);
       }
       const compiled = new CompiledRules(rules);
-      if (rules.length > 0 && compiled.http.length === 0 && settings.descriptors === undefined)
-        warnOfDescriptors(rules[0]?.name ?? "", settings);
+      if (compiled.http.length === 0 && settings.descriptors === undefined) warnOfDescriptors(rules[0]?.name, settings);
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, client, rule, () => refuseToClose(rule.name))] as const);
       return { rules: compiled, limiters: new Map<string, Limiter>(limiters) };
     };
@@ -41,8 +40,9 @@ export class ActiveRules<Req> {
       const all = rules === undefined ? [ruleOfOptions(where, options, settings)] : rulesWithDefaults(where, options, rules, settings);
       checkPlans(where, options, all);
       const claims = all.map(({ name, owner }, i) => ({ name, owner, at: rules === undefined ? [] : ["rules", i] }));
-      this.#release = claimNames(where, client.guard, claims);
       this.current = versionOf(all);
+      // Last, because a refused middleware must hold no names.
+      this.#release = claimNames(where, client.guard, claims);
       return;
     }
     // The name of a live rule belongs to its source, which may change the rule in each version.
@@ -88,7 +88,7 @@ function warnOfZero<Req>(name: string, { warn }: RuleSettings<Req>): void {
 }
 
 /** A rules file for Envoy, given to a middleware, limits nothing. Some such rules among others are right: an app and Envoy may share rules. */
-function warnOfDescriptors<Req>(name: string, { warn }: RuleSettings<Req>): void {
+function warnOfDescriptors<Req>(name: string | undefined, { warn }: RuleSettings<Req>): void {
   const message =
     "No rule counts HTTP requests, so nothing is limited: all match descriptors of Envoy's rate limit service. Give them to floodgate serve --rls, or match method, path or header.";
   warn("FLOODGATE_DESCRIPTORS_ONLY", message, name);

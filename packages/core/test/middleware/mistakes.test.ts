@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { memoryStore } from "../../../store-memory/src/index.js";
 import { RateLimit, type RateLimitOptions } from "../../src/adapter.js";
 import { reader } from "../reader.js";
 
@@ -120,6 +121,20 @@ describe("an error says what is wrong, what was given and what to write", () => 
     limiter?.reset({ missingKeyIp: "192.0.2.1" });
   });
 
+  it("concurrency, wherever a policy stands, beside a store that cannot renew slots", () => {
+    const policy = { algorithm: "concurrency", limit: 5, hold: "1m" } as const;
+    const store = Object.assign(memoryStore(), { renew: undefined });
+    const planned = { ...limit, plans: { pro: policy } };
+    const live = (rule: object): object => ({ current: { rules: [{ name: "a", ...rule }] }, subscribe: () => () => undefined });
+    // All have one name: a refused middleware holds none.
+    for (const rule of [{ policy }, planned]) {
+      for (const way of [rule, { rules: [{ name: "a", ...rule }] }, { rules: live(rule) }]) {
+        const options = { ...way, store, ...(rule === planned && { plan: () => "pro" }) };
+        expect(messageOf(() => made(options))).toMatch(/: `concurrency` needs a `store` with the method `renew`/);
+      }
+    }
+  });
+
   it("a whole list as the answer of clientIp", async () => {
     for (const clientIp of [() => "192.0.2.1, 192.0.2.2", async () => "192.0.2.1, 192.0.2.2"]) {
       const answer = (async () => made({ ...limit, clientIp, onMissingKey: "skip" }).decide({}))();
@@ -136,6 +151,11 @@ it.each<[string, object, readonly (string | number)[]]>([
   ["a built-in key", { ...limit, keys: { ip: () => "a" } }, ["keys", "ip"]],
   ["a cost", { ...limit, costs: { tokens: 1 } }, ["costs", "tokens"]],
   ["the client's address", { ...limit, clientIp: { trustedHops: "1" } }, ["clientIp", "trustedHops"]],
+  ["a list of no keys", { ...limit, key: [] }, ["key"]],
+  ["plans beside a policy function", { policy: () => limit, plans: { pro: limit }, plan: () => "pro" }, ["plans"]],
+  ["a limit that is a function", { ...limit, limit: () => 5 }, ["limit"]],
+  ["a key that stands in for itself", { ...limit, key: "ip", onMissingKey: "ip" }, ["onMissingKey"]],
+  ["a window beside a policy", { policy: limit, window: "1m" }, ["window"]],
   ["what happens when the store fails", { ...limit, onStoreError: "open" }, ["onStoreError"]],
 ])("the error of %s has its path", (_, options, at) => {
   expect(() => made(options)).toThrow(expect.objectContaining({ at }));
