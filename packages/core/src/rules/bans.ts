@@ -91,12 +91,11 @@ export class Ban {
   learn(key: string, left: number | undefined): void {
     const known = this.#known.get(key);
     if (known === undefined) return;
-    this.#known.delete(key);
     known.pending--;
     known.alone = left !== undefined && known.left - left === 1;
     known.left = left ?? 0;
     known.atMs = steadyMs();
-    if (known.left > 0 || known.pending > 0) this.#known.set(key, known);
+    this.#known.set(key, known);
   }
 }
 

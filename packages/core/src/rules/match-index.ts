@@ -40,7 +40,6 @@ class Node<T> {
       return this.oneSegment;
     }
     if (segment === anySegments) {
-      if (this.stays) return this;
       this.anySegments ??= new Node(true);
       return this.anySegments;
     }
@@ -128,7 +127,7 @@ export interface IndexedMatch {
 /** Indexes rules, by their places in the list, under an exact header value. Rules without one are always candidates. */
 class ByHeader {
   readonly #rest: number[] = [];
-  readonly #values = new Map<string, Map<string, number[]>>();
+  readonly #values = new Map<string, Map<string | undefined, number[]>>();
 
   add(place: number, match: IndexedMatch | undefined): void {
     const test = match?.headers.find(({ values }) => values !== undefined);
@@ -136,16 +135,14 @@ class ByHeader {
       this.#rest.push(place);
       return;
     }
-    const byValue = getOrMake(this.#values, test.name, () => new Map<string, number[]>());
+    const byValue = getOrMake(this.#values, test.name, () => new Map<string | undefined, number[]>());
     for (const value of test.values) getOrMake(byValue, value, () => []).push(place);
   }
 
   find(parts: RequestParts, found: number[]): void {
     for (const place of this.#rest) found.push(place);
     for (const [name, byValue] of this.#values) {
-      const value = parts.header(name);
-      if (value === undefined) continue;
-      const places = byValue.get(value);
+      const places = byValue.get(parts.header(name));
       if (places !== undefined) for (const place of places) found.push(place);
     }
   }

@@ -89,6 +89,17 @@ describe("a ban", () => {
     assert.deepEqual([status, headers["retry-after"]], [429, "1"]);
   });
 
+  it("waits for a slow store within timeoutMs", async (web) => {
+    const sound = later(web.store);
+    const consume: typeof sound.consume = async (...check) => {
+      if (check[0].name === "login·rejections") await new Promise((resolve) => setTimeout(resolve, 20));
+      return sound.consume(...check);
+    };
+    const app = await web.start({ ...login, ban: { ...ban, after: 1 }, store: { ...sound, consume }, timeoutMs: 60_000 });
+    const { headers } = await app.get().then(() => app.get());
+    assert.equal(headers["retry-after"], "3600");
+  });
+
   it("that ended starts counting from zero again", async (web) => {
     const app = await web.start({ ...login, ban: { after: 3, within: "1h", for: "1m" } });
     for (let i = 0; i < 2; i++) {
@@ -243,15 +254,23 @@ describe("a ban", () => {
           ...sound,
           consume: (...check) => (away && check[0].name === failing ? Promise.reject(fault) : sound.consume(...check)),
           block: (...ban) => (away && failing === "block" ? Promise.reject(fault) : sound.block(...ban)),
+          reset: () => Promise.reject(fault),
         };
         const { onEvent, heard } = web.listen("banned");
         const onStoreError = fallback === "none" ? "allow" : memory(() => web.nowMs);
         const app = await web.start({ ...login, ban: { ...ban, after: 1 }, store, onStoreError, onEvent });
         assert.deepEqual(await app.statuses(3), [200, 429, 429]);
-        assert.equal(countOf(web, "banned"), 0);
+        assert.deepEqual([countOf(web, "banned"), countOf(web, "store-error")], [0, 2]);
         away = false;
         assert.equal((await app.get()).headers["retry-after"], "3600");
         await heard;
+        await turn();
+        // The count of its rejections could not be reset.
+        const errors = web.events.map((event) => (event.type === "store-error" ? event.error : undefined));
+        assert.deepEqual(
+          errors.filter((error) => error !== undefined),
+          [fault, fault, fault],
+        );
         assert.equal((await app.get()).headers["retry-after"], "3600");
       });
     }
