@@ -88,6 +88,17 @@ describe("keys", () => {
     assert.deepEqual(await app.statuses(1), [200]);
   });
 
+  it("onMissingKey beside rules holds for each rule that can have it", async (web) => {
+    const rules = [
+      { name: "ip", key: "ip", policy },
+      { name: "key", key: "header:x-api-key", policy },
+    ] as const;
+    const app = await web.start({ rules, onMissingKey: "ip" });
+    assert.match((await app.get()).headers["ratelimit"] as string, /^"ip";r=0;t=\d+, "key";r=0;/);
+    const own = [{ ...rules[0], onMissingKey: "ip" as const }];
+    await assert.rejects(web.start({ rules: own }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["rules", 0, "onMissingKey"] });
+  });
+
   it("no key made from client input reaches the count of a keyless client", async (web) => {
     const keys = { user, list: (request: RequestView) => request.header("x-list")?.split(",") };
     const shapes: LimitSetup[] = [

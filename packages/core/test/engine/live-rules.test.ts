@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { FloodgateError, FloodgateEvent, RuleSource } from "../../src/index.js";
 import type { PlainRule, RuleSet, RuleUser } from "../../src/rules.js";
-import { describe, gate, it, self } from "./app.js";
+import { describe, gate, it, type RequestView, self } from "./app.js";
 
 /** A rule source whose versions the test sets. */
 class HandSource implements RuleSource {
@@ -107,10 +107,15 @@ describe("live rules", () => {
     const source = new HandSource(rule("one", 5));
     const app = await web.start({ rules: source });
     await web.start({ name: "taken", limit: 3, window: "1m" });
-    assert.throws(() => source.offer({ rules: [rule("free", 1), rule("taken", 1)] }), {
-      code: "FLOODGATE_NAME_TAKEN",
-      at: ["rules", 1, "name"],
-    });
+    // Where no name is taken, the refused version is not activated either.
+    const first = new HandSource(rule("one", 5));
+    first.users.push({ prepare: () => () => assert.fail("a refused version was activated") }, ...source.users);
+    for (const offering of [source, first]) {
+      assert.throws(() => offering.offer({ rules: [rule("free", 1), rule("taken", 1)] }), {
+        code: "FLOODGATE_NAME_TAKEN",
+        at: ["rules", 1, "name"],
+      });
+    }
     await web.start({ name: "free", limit: 3, window: "1m" });
     await assert.rejects(web.start({ rules: new HandSource(rule("one", 5)) }), /stands for rules of another source/);
     app.limits[0]?.close();
@@ -131,12 +136,15 @@ describe("live rules", () => {
     await assert.rejects(web.start({ rules: Promise.resolve(new HandSource(rule("one", 5))) as never }), /was a promise: await it first/);
   });
 
-  it("may set exemptions for all rules", async (web) => {
+  it("may set exemptions for all rules, in addition to those of the middleware", async (web) => {
     const source = new HandSource(rule("one", 1));
-    const app = await web.start({ rules: source });
+    const clientIp = (request: RequestView): string | undefined => request.header("x-client") ?? self;
+    const app = await web.start({ rules: source, clientIp, exempt: { ips: ["192.0.2.1"] } });
     assert.deepEqual(await app.statuses(2), [200, 429]);
     source.offer({ rules: [rule("one", 1)], exempt: { ips: ["127.0.0.0/8"] } });
     assert.deepEqual(await app.statuses(2), [200, 200]);
+    assert.deepEqual(await app.statuses(2, "/", { "x-client": "192.0.2.1" }), [200, 200]);
+    assert.deepEqual(await app.statuses(2, "/", { "x-client": "192.0.2.2" }), [200, 429]);
   });
 
   it("expose the limiters of the active version", async (web) => {

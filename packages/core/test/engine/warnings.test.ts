@@ -111,6 +111,25 @@ describe("a key function that returns the client's full IPv6 address", () => {
   }
 });
 
+describe("a mistake that several limits have", () => {
+  const address: LimitSetup["key"] = (request) => request.header("x-forwarded-for");
+  for (const [code, rule] of [
+    ["FLOODGATE_LIMIT_OF_ZERO", { policy: fixedWindow({ limit: 0, window: "1m" }) }],
+    ["FLOODGATE_MATCH_ANSWERS_NOTHING", { policy, match: () => undefined as unknown as boolean }],
+    ["FLOODGATE_SHADOW_RULE_FAILS", { policy, mode: "shadow", key: () => assert.fail("no user") }],
+    ["FLOODGATE_KEY_PER_ADDRESS", { policy, key: address }],
+  ] as const) {
+    it(`is told once for each of them: ${code}`, async (web) => {
+      const { onEvent } = web.listen("warning");
+      const rules = ["one", "other"].map((name) => ({ name, ...rule }));
+      const app = await web.start({ rules, clientIp: { trustedHops: 1 }, onEvent });
+      await app.statuses(2, "/", { "x-forwarded-for": client });
+      assert.deepEqual(codes(web.events), [code, code]);
+      for (const [i, { name }] of rules.entries()) assert.match(JSON.stringify(web.events[i]), new RegExp(`\\\\"${name}\\\\"`));
+    });
+  }
+});
+
 describe("rules that are all for Envoy's rate limit service", () => {
   const edge = { name: "edge", match: { domain: "edge" }, key: "ip", policy } as const;
 

@@ -255,6 +255,10 @@ describe("what only HTTP requests have is refused when the limit is made", () =>
     ],
     ["a rule without a key", { key: undefined, ...noLimit, rules: [{ ...rule, key: undefined }] }, "FLOODGATE_INVALID_OPTION"],
     ["a rule that counts by address", { ...noLimit, rules: [{ ...rule, key: "ip" }] }, "FLOODGATE_CONFLICTING_OPTIONS"],
+    ["addresses that are exempt from all rules", { ...noLimit, rules: [rule], exempt: { ips: [] } }, "FLOODGATE_CONFLICTING_OPTIONS"],
+    ["addresses that are exempt from a rule", { ...noLimit, rules: [{ ...rule, exempt: { ips: [] } }] }, "FLOODGATE_CONFLICTING_OPTIONS"],
+    ["refundWhen of a rule", { ...noLimit, rules: [{ ...rule, refundWhen: "5xx" }] }, "FLOODGATE_CONFLICTING_OPTIONS"],
+    ["ambiguousPath of a rule", { ...noLimit, rules: [{ ...rule, ambiguousPath: "count" }] }, "FLOODGATE_CONFLICTING_OPTIONS"],
   ])("%s", async (_, option, code) => {
     const options = { ...perTenant, store: store(), ...option } as unknown as LimitForOptions<Job, string>;
     expect(await codeOf(() => limitFor(options))).toBe(code);
