@@ -33,15 +33,18 @@ export class Scope {
     this.prefix = prefix;
   }
 
-  static readonly #known = new WeakMap<AnyRedis, Map<string, Scope>>();
+  /** They end with the stores and charges that refer to them: a client may outlive many. Workers without `WeakRef` keep them. */
+  static readonly #known = new WeakMap<AnyRedis, Map<string, Pick<WeakRef<Scope>, "deref">>>();
 
   /** @throws FloodgateError if the client is invalid. */
   static of(where: string, client: AnyRedis, prefix: string): Scope {
     const redis = clientOf(where, client);
-    const known = Scope.#known.get(client) ?? new Map<string, Scope>();
+    const known = Scope.#known.get(client) ?? new Map<string, Pick<WeakRef<Scope>, "deref">>();
     Scope.#known.set(client, known);
-    const scope = known.get(prefix) ?? new Scope(redis, prefix);
-    known.set(prefix, scope);
+    const existing = known.get(prefix)?.deref();
+    if (existing !== undefined) return existing;
+    const scope = new Scope(redis, prefix);
+    known.set(prefix, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
     return scope;
   }
 
