@@ -30,8 +30,8 @@ interface KnownState extends DeniedState {
   readonly suffix: string;
   /** Whether the key may have more left by now. Then the state cannot reject, but may be shown beside another limit's rejection. */
   doubtful: boolean;
-  /** The state of the same key under another limit. */
-  next: KnownState | undefined;
+  /** The older states of the same key, under other limits, by their suffixes and in order of age. The newest state has them. */
+  readonly others: Map<string, KnownState> | undefined;
 }
 
 /** A limit as the cache knows it. */
@@ -73,11 +73,11 @@ export class DenyCache {
 
   constructor(options: DenyCacheOptions) {
     this.#options = options;
-    this.#states = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: lengthOf });
+    this.#states = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: ({ others }) => 1 + (others?.size ?? 0) });
   }
 
   add({ limit, suffix }: CachedLimit, key: string, state: DeniedState): void {
-    const { sentMs, receivedMs } = state;
+    const { cells, spare, blocked, atMs, sentMs, receivedMs } = state;
     const isForgotten = (id: string): boolean =>
       this.#forgetting.has(id) || sentMs <= (this.#forgotten.get(id) ?? this.#forgottenBefore.get(id) ?? Number.NEGATIVE_INFINITY);
     const knowsAny = this.#forgetting.size + this.#forgotten.size + this.#forgottenBefore.size > 0;
@@ -86,14 +86,19 @@ export class DenyCache {
     const mayBeOld = knowsAny && isForgotten(`${suffix} ${key}`);
     // What was forgotten before that is not known any more.
     const doubtful = mayBeOld || receivedMs - sentMs > rememberedMs;
-    let next: KnownState | undefined;
-    for (let other = this.#states.peek(key); other !== undefined; other = other.next) {
-      // A copy, because the cache knows the length of what it holds.
-      if (other.suffix !== suffix && this.#mayReject(other, state)) next = { ...other, next };
+    const last = this.#states.peek(key);
+    let others = last?.others;
+    if (last !== undefined && last.suffix !== suffix) {
+      others ??= new Map();
+      others.set(last.suffix, last);
+      others.delete(suffix);
+      for (const [oldest, other] of others) {
+        if (this.#mayReject(other, state)) break;
+        others.delete(oldest);
+      }
     }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
-    const { cells, spare, blocked, atMs } = state;
-    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, next });
+    this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, others });
     this.#options.changes.read(this.#options.clock === undefined ? receivedMs : atMs);
     for (const oldest of this.#states.rvalues()) {
       if (this.#mayReject(oldest as KnownState, state)) return;
@@ -110,9 +115,8 @@ export class DenyCache {
 
   #find(suffix: string, key: string): KnownState | undefined {
     if (this.#states.size === 0) return undefined;
-    let state = this.#states.peek(key);
-    while (state !== undefined && state.suffix !== suffix) state = state.next;
-    return state;
+    const newest = this.#states.peek(key);
+    return newest?.suffix === suffix ? newest : newest?.others?.get(suffix);
   }
 
   /** Stops rejecting by the cached state of a key. */
@@ -191,13 +195,6 @@ export class DenyCache {
     if (!state.doubtful && decision.retryAfterMs > slackMs) return decision;
     return certain ? undefined : copyWith(decision, { allowed: true });
   }
-}
-
-/** The number of states of a key. */
-function lengthOf(first: KnownState): number {
-  let length = 0;
-  for (let state: KnownState | undefined = first; state !== undefined; state = state.next) length++;
-  return length;
 }
 
 /** Whether the entry that a request waits for may be among the merged entries of a log. Then its wait would be too short. */

@@ -41,15 +41,16 @@ export class Scope {
     const redis = clientOf(where, client);
     const known = Scope.#known.get(client) ?? new Map<string, Pick<WeakRef<Scope>, "deref">>();
     Scope.#known.set(client, known);
-    const existing = known.get(prefix)?.deref();
-    if (existing !== undefined) return existing;
-    const scope = new Scope(redis, prefix);
+    const scope = known.get(prefix)?.deref() ?? new Scope(redis, prefix);
     known.set(prefix, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
     return scope;
   }
 
   parts(options: PartOptions): Parts {
-    const known = this.#parts.find((other) => areEqual(other.options, options));
+    // Beside the clock, options are only numbers.
+    const known = this.#parts.find(
+      (other) => other.options.clock === options.clock && JSON.stringify(other.options) === JSON.stringify(options),
+    );
     if (known !== undefined) return known.parts;
     const { denyCache, leaseMs } = options;
     const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
@@ -84,13 +85,4 @@ export class Scope {
     for (const { parts } of this.#parts) parts.limits.denied?.forgetName(name, key, done);
     return done;
   }
-}
-
-function areEqual(one: PartOptions, other: PartOptions): boolean {
-  return (
-    one.clock === other.clock &&
-    one.leaseMs === other.leaseMs &&
-    one.denyCache?.maxKeys === other.denyCache?.maxKeys &&
-    one.denyCache?.maxAgeMs === other.denyCache?.maxAgeMs
-  );
 }

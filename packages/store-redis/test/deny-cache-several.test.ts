@@ -5,6 +5,8 @@ import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { runs } from "../../../test/runs.js";
+import type { Changes } from "../src/changes.js";
+import { DenyCache } from "../src/deny-cache.js";
 import type { RedisStoreOptions } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patientStore, yearly } from "./patient-store.js";
@@ -166,4 +168,31 @@ describe("the deny cache, for a request under several limits,", () => {
     expect(runs).toBe(1);
     expect(answers).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }]);
   });
+});
+
+it("a rejection does not cost more if thousands of other limits have rejected the key", () => {
+  let looks = 0;
+  const changes = { read: () => undefined, mayLast: () => false, holds: () => false } as unknown as Changes;
+  const cache = new DenyCache({
+    maxKeys: 100_000,
+    get maxAgeMs() {
+      looks++;
+      return 1000;
+    },
+    changes,
+    clock: undefined,
+  });
+  const limits = Array.from({ length: 3000 }, () => limitOf(yearly(1)));
+  const known = limits.map((limit) => ({ limit, suffix: limit.name, deniedMs: 1e9, longestMs: 1e9 }));
+  const rejectEach = (atMs: number): void => {
+    const at = { atMs: nowMs + atMs, sentMs: atMs, receivedMs: atMs };
+    for (const one of known) cache.add(one, "k", { cells: Float64Array.of(0, 1), spare: 0, blocked: undefined, ...at });
+  };
+  const atMs = performance.now();
+  rejectEach(atMs);
+  rejectEach(atMs);
+  expect(looks).toBeLessThan(5 * 2 * limits.length);
+  expect(known.filter((one) => cache.look(one, "k", 1) === undefined)).toEqual([]);
+  rejectEach(atMs + 2000);
+  expect(looks).toBeLessThan(5 * 4 * limits.length);
 });
