@@ -37,6 +37,8 @@ export function targetOptions(command: Command, plan = "show only this plan; def
 /** The rule and key that a command acts on. */
 export interface RuleAndKey {
   readonly rule: CompiledRule<CliRequest>;
+  /** The rule as it is written. */
+  readonly plainRule: PlainRule;
   readonly key: LimiterKey;
   /** The key as events show it, with a digest instead of a secret. */
   readonly keyText: string;
@@ -82,7 +84,7 @@ function ruleAndKeyIn(io: Io, options: TargetOptions, set: RuleSet, ifInCode: st
   if (hasSecretKey(plainRule) && keySecret().keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
     io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");
   }
-  return { rule, key, keyText: rule.keyText(key) };
+  return { rule, plainRule, key, keyText: rule.keyText(key) };
 }
 
 /** @throws Failure if Redis holds nothing of the key under this policy, but something under another: then the policy is probably wrong. */

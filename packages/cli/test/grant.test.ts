@@ -7,6 +7,7 @@ import express from "express";
 import { Redis } from "ioredis";
 import supertest from "supertest";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
@@ -16,6 +17,9 @@ const text = `rules:
   - { name: posts, key: "header:x-user", policy: { algorithm: fixed-window, limit: 1, window: 365d }, plans: { pro: { limit: 4 } }, grants: [] }
   - { name: pairs, match: { path: /pairs }, key: [ip, "header:x-user"], limit: 9, window: 1h, ban: { after: 3, within: 1h, for: 1d } }
 `;
+
+/** The digest of "plain-secret". */
+const secret = "secret:df28693588b818f36814ec1b91cd28913ab4762f81b5b1722d2a3881fca9fb51";
 
 let server: RedisServer;
 let redis: Redis;
@@ -102,6 +106,25 @@ describe("floodgate grant and revoke", () => {
     }
     expect(readFileSync(file, "utf8")).toBe(granted);
     expect((await run("pull")).out).toBe(granted);
+  });
+
+  it.each([
+    ["that is over", "header:x-user", '"42"', "42", "2020-01-31"],
+    ["of a secret in plain text", "header:x-api-key", '"42"', "42", "2100-01-31"],
+    ["of a secret in plain text, found by its digest", "header:x-api-key", "plain-secret", secret, "2100-01-31"],
+    ["of an address in another notation", "ip", '"2001:DB8::1"', "2001:db8::2", "2100-01-31"],
+  ])("revoke ends a grant %s, in Redis and in a file", async (_, key, written, given, until) => {
+    const others = `{ key: "7", plan: pro, until: 2100-01-31 }`;
+    const granted = text
+      .replace('key: "header:x-user"', `key: "${key}"`)
+      .replace("grants: []", `grants: [{ key: ${written}, plan: pro, until: ${until} }, ${others}]`);
+    const file = write("granted.yaml", granted);
+    await run("push", file);
+    const revoke = ["revoke", "--rule", "posts", key === "ip" ? "--ip" : "--key", given];
+    for (const told of [await run(...revoke), await floodgate([...revoke, "--file", file])]) expect(told).toMatchObject({ code: 0 });
+    for (const left of [readFileSync(file, "utf8"), (await run("pull")).out]) {
+      expect(parse(left).rules[0].grants).toEqual([parse(others)]);
+    }
   });
 
   it.each<[string, string[], string]>([

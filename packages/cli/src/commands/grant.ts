@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from "@floodgate/core";
 import type { GrantChange } from "@floodgate/core/rules";
+import { encodeKey } from "@floodgate/core/store";
 import { grantPlan, RulesError, withGrant } from "@floodgate/rules";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
@@ -56,30 +57,32 @@ async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]
   if (file === "-") throw new Failure("usage", "a grant is written into the file, so --file must name one.");
   // The rules say themselves whether they have the plan.
   const { plan: _, ...target } = options;
-  const tell = ({ rule, key }: GrantChange, place: string, where: object): void => {
-    if (options.json === true) io.out(json({ rule, key, plan: grant?.plan ?? null, until: grant?.until ?? null, ...where }));
+  const tell = ({ rule, keyText: key }: RuleAndKey, place: string, where: object): void => {
+    if (options.json === true) io.out(json({ rule: rule.name, key, plan: grant?.plan ?? null, until: grant?.until ?? null, ...where }));
     else {
       const what = grant === undefined ? "no grant" : `plan ${grant.plan} until ${localTime(Date.parse(grant.until))}`;
-      io.out(`${sanitize(`${rule}, key ${key}: ${what}`)}\n${sanitize(place)}\n`);
+      io.out(`${sanitize(`${rule.name}, key ${key}: ${what}`)}\n${sanitize(place)}\n`);
     }
-  };
-  const changeOf = ({ keyText, rule }: RuleAndKey): GrantChange => {
-    // The key may be misspelt.
-    if (grant === undefined && rule.grantOf(keyText) === undefined) {
-      throw new Failure("refused", `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}. Nothing was changed.`);
-    }
-    return { rule: rule.name, key: keyText, grant };
   };
   if (file !== undefined) {
-    const made = changeOf(await ruleAndKeyInFile(io, target, file));
-    await write(io, file, options, made);
-    return tell(made, `${file} is written`, { file });
+    const found = await ruleAndKeyInFile(io, target, file);
+    await write(io, file, options, changesOf(found, grant));
+    return tell(found, `${file} is written`, { file });
   }
   return withTarget(io, target, async (found, redis) => {
-    const made = changeOf(found);
-    const version = await grantPlan(redis, rulesKey, made).catch(refuse);
-    tell(made, `${rulesKey}: version ${version}`, { rulesKey, version });
+    let version = "";
+    for (const made of changesOf(found, grant)) version = await grantPlan(redis, rulesKey, made).catch(refuse);
+    tell(found, `${rulesKey}: version ${version}`, { rulesKey, version });
   });
+}
+
+/** @throws Failure if there is no grant to end: the key may be misspelt. */
+function changesOf({ keyText, plainRule, rule }: RuleAndKey, grant: GrantChange["grant"]): GrantChange[] {
+  if (grant !== undefined) return [{ rule: rule.name, key: keyText, grant }];
+  // As the rules write the key: a secret may stand there in plain text. Grants that are over count too.
+  const written = plainRule.grants?.filter(({ key }) => rule.keyText(key) === keyText) ?? [];
+  if (written.length > 0) return [...new Set(written.map(({ key }) => encodeKey(key)))].map((key) => ({ rule: rule.name, key, grant }));
+  throw new Failure("refused", `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}. Nothing was changed.`);
 }
 
 function refuse(error: unknown): never {
@@ -87,9 +90,9 @@ function refuse(error: unknown): never {
   throw new Failure("refused", (error.problems[0] ?? error).message, { cause: error });
 }
 
-async function write(io: Io, file: string, options: GrantOptions, made: GrantChange): Promise<void> {
+async function write(io: Io, file: string, options: GrantOptions, changes: readonly GrantChange[]): Promise<void> {
   const { text, name } = await readText(io, file);
-  const changed = withGrant(text, made);
+  const changed = changes.reduce((before, made) => withGrant(before, made), text);
   validRules(io, changed, name, options);
   await writeText(file, changed);
 }
