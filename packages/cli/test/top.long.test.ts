@@ -98,6 +98,7 @@ describe("top", () => {
       expect.stringMatching(/^ {2}in code \(in code\) {2}eve {2}blocked {2}\? {2}in (2h|1h 59m)/),
       expect.stringMatching(/^ {2}posts {2}ann {2}some plans {2}1 of 1 {2}in /),
       "  in code (in code)  }%7D:{a}  ?  ?  ?",
+      "  ?: only the app knows this limit. With --policy, floodgate status shows one of its keys",
       "",
     ]);
   });

@@ -18,8 +18,12 @@ export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: numbe
   const first = table(io, ["limit", "keys", "limited", "blocked"], summaries);
   const hidden = keys.length - shown.length;
   const rest = hidden === 0 ? "" : `  and ${hidden.toLocaleString("en")} more: --rows ${keys.length} shows all\n`;
-  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${keysText(io, shown)}`}${rest}`;
+  const unknown = limits.some(({ inCode }) => inCode) ? unknownText : "";
+  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${keysText(io, shown)}`}${rest}${unknown}`;
 }
+
+/** Redis holds what a key has used, but not what it may use. */
+const unknownText = "  ?: only the app knows this limit. With --policy, floodgate status shows one of its keys\n";
 
 export function keysText(io: Io, keys: readonly SeenKey[]): string {
   const rows = keys.map((key) => [
