@@ -3,7 +3,7 @@ import { FloodgateError } from "@floodgate/core/store";
 export function timeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_STORE_TIMEOUT",
-    `Redis did not answer within ${Math.round(timeoutMs)} ms. It may have decided; if not, it charges nothing. Check its latency and connection, or raise \`timeoutMs\`.`,
+    `Redis did not answer within ${Math.round(timeoutMs)} ms. If it has not decided, it charges nothing. Check its latency and connection, or raise \`timeoutMs\`.`,
   );
 }
 
