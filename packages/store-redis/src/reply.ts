@@ -173,7 +173,7 @@ export class Reply {
     return { decision: blockedDecision(unblocked, blocked, this.nowMs), unblocked, blocked, state };
   }
 
-  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isWhole = false): DecisionReply {
+  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isWhole: boolean): DecisionReply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     if (first >= 0) {

@@ -171,15 +171,18 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect(await used(held[0], keys[0])).toBe(0);
   });
 
-  it("a dry-run limit gets no refund when another rejects", async () => {
+  it.each<[string, Partial<Check>]>([
+    ["dry-run limit", { cost: 2, dryRun: true }],
+    ["shadow limit that would reject", { cost: 7, shadow: true }],
+  ])("a %s was not charged, and gets no refund when another rejects", async (_, check) => {
     const [looked, full] = [limitOf(10), limitOf(1)];
     await store.consume(looked, keys[0], 4, timeoutMs);
     await store.consume(full, keys[1], 1, timeoutMs);
     const whole: Check[] = [
-      { limit: looked, key: keys[0], cost: 2, dryRun: true },
+      { limit: looked, key: keys[0], cost: 1, ...check },
       { limit: full, key: keys[1], cost: 1 },
     ];
-    expect(await store.consumeAll(whole, timeoutMs)).toMatchObject([{ allowed: true }, { allowed: false }]);
+    expect(await store.consumeAll(whole, timeoutMs)).toMatchObject([{ allowed: check.dryRun === true }, { allowed: false }]);
     expect(await used(looked, keys[0])).toBe(4);
   });
 

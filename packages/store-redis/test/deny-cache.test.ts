@@ -126,18 +126,21 @@ describe("a rejected key", () => {
     const many = fc
       .record({ limit: fc.integer({ min: 1, max: 40 }), window: fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const) })
       .map(slidingWindowLog);
-    const asks = fc.array(fc.tuple(fc.nat(80), fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 42 }))), {
-      minLength: 10,
-      maxLength: 60,
-    });
+    const few = fc.integer({ min: 1, max: 3 });
+    const cost = fc.oneof(few, fc.integer({ min: 1, max: 42 }));
+    const block = fc.record({ blockMs: fc.integer({ min: 1, max: 300 }) });
+    const step = fc.oneof({ weight: 12, arbitrary: cost }, { weight: 1, arbitrary: block });
+    const asks = fc.array(fc.tuple(fc.nat(80), step), { minLength: 10, maxLength: 60 });
     let known = 0;
     await fc.assert(
       fc.asyncProperty(fc.oneof(policies, many), asks, async (policy, times) => {
         const limit = limitOf(policy);
         const cached = await storeOf({ clock, denyCache: { maxAgeMs: 3_600_000 } });
         const plain = await storeOf({ clock, denyCache: false });
-        for (const [afterMs, cost] of times) {
+        for (const [afterMs, step] of times) {
           nowMs += afterMs;
+          if (typeof step === "object") await cached.block(limit, "k", step.blockMs);
+          const cost = typeof step === "object" ? 1 : step;
           let answer: Decision | undefined;
           const runs = await runsDuring(server, async () => {
             answer = await cached.consume(limit, "k", cost);

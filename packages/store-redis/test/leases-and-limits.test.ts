@@ -2,6 +2,7 @@ import { consumeAll, fixedWindow, type Limiter, leakyBucket, type Policy, slidin
 import { describe, expect, it, vi } from "vitest";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
 import { charged, consume, leasing, limiterOn, minutely, useLeases, world } from "./leasing.js";
+import { patienceMs } from "./patient-store.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -82,6 +83,17 @@ describe("a lease under several limits", () => {
     expect(await charged(one)).toBe(60);
     expect(await world.redis.keys(`${world.prefix}:*:leases`)).toEqual([]);
   });
+});
+
+it("a dry run charges nothing of what was leased, and takes no lease", async () => {
+  const store = leasing();
+  const [one, other] = [limiterOn(store, minutely), limiterOn(store, minutely, { name: "other" })];
+  const both = [one, other].map(({ limit }) => ({ limit, key: "hot", cost: 1 }));
+  for (let i = 0; i < 50; i++) await store.consumeAll(both, patienceMs);
+  const looks = both.map((check, i) => ({ ...check, dryRun: i === 0 }));
+  for (let i = 0; i < 50; i++) expect((await store.consumeAll(looks, patienceMs)).every(({ allowed }) => allowed)).toBe(true);
+  await store.releaseLeases();
+  expect([await charged(one), await charged(other)]).toEqual([50, 100]);
 });
 
 describe("the option `lease`", () => {

@@ -10,7 +10,7 @@ import {
 } from "@floodgate/core";
 import * as fc from "fast-check";
 import { describe, expect, it, test, vi } from "vitest";
-import { redisStore } from "../src/index.js";
+import { type RedisStore, redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { charged, consume, leasing, limiterOn, minutely, useLeases, world } from "./leasing.js";
 import { patienceMs } from "./patient-store.js";
@@ -222,6 +222,26 @@ describe("a lease", () => {
     limiter.close();
     const other = limiterOn(leasing(), minutely);
     await vi.waitFor(async () => expect(await charged(other)).toBe(50), { timeout: patienceMs });
+  });
+
+  it.each<[string, (store: RedisStore) => Promise<void>]>([
+    ["when all are", (store) => store.releaseLeases()],
+    [
+      "after its life",
+      async () => {
+        world.nowMs += 101;
+      },
+    ],
+  ])("is given back %s, although the lease of another key has ended before", async (_, end) => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    for (const key of ["one", "other"]) await consume(limiter, 50, key);
+    expect(await charged(limiter, "other")).toBeGreaterThan(50);
+    await limiter.reset("one");
+    // The answer to the end of its lease has arrived.
+    expect(await charged(limiter, "one")).toBe(0);
+    await end(store);
+    await vi.waitFor(async () => expect(await charged(limiter, "other")).toBe(50), { timeout: patienceMs });
   });
 
   it("is spent no more after the limit was lowered", async () => {

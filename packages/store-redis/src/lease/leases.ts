@@ -240,7 +240,7 @@ export class Leases {
   }
 
   #drop(table: LeaseTable, key: string, lease: KeyLease): void {
-    if (!lease.isIdle || table.held.get(key) !== lease) return;
+    if (!lease.isIdle) return;
     table.held.delete(key);
     if (table.held.size === 0) this.#holding.delete(table);
   }
