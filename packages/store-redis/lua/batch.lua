@@ -85,7 +85,6 @@ for i = 1, tonumber(ARGV[5]) do
         local allowed, remaining, retry, reset, delay, ahead, state = decide(key, held + cost, false)
         local limit_ms = reset
         local entries = (#value + 1 - place) / 14
-        if held < 1 then entries = 0 end
         if holds_ms > 0 and entries >= 10000 then allowed = false end
         local ends_in = 0
         if commit and allowed and holds_ms > 0 then
@@ -97,16 +96,16 @@ for i = 1, tonumber(ARGV[5]) do
           end
           if window > 0 then ends = min(ends, (floor((now + ahead) / window) + 1) * window) end
           local stop, units, found, others = #value - 13, cost, nil, nil
-          while stop >= place and entries > 0 do
+          while stop >= place do
             found, others = unpack('>i7I7', value, stop)
             if found <= ends then break end
             stop = stop - 14
           end
-          local after = entries > 0 and sub(value, stop + 14) or ''
-          if entries > 0 and stop >= place and found == ends then
+          local after = sub(value, stop + 14)
+          if stop >= place and found == ends then
             stop, units = stop - 14, units + others
           end
-          local before = entries > 0 and sub(value, place, stop + 13) or ''
+          local before = sub(value, place, stop + 13)
           held, origin = held + cost, born
           value = before .. pack('>i7I7', ends, units) .. after
           entries, place = #value / 14, 1

@@ -8,7 +8,7 @@ local function settle_held(key, policy_arg, units, ends, instant, cost)
   if #born == birth_size and unpack(birth_format, born) <= instant then
     local value, place, held, at = open_held(list, tonumber(ARGV[policy_arg - 2]))
     local left = value
-    while held > 0 and ends > at and place < #value do
+    while ends > at and place < #value do
       local found, others = unpack('>i7I7', value, place)
       if found == ends then
         released = min(units, others)

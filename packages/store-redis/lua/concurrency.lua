@@ -13,7 +13,7 @@ local function decide(key, cost, commit, owns)
   end
   if allowed and commit then
     local stop, units = #value, cost
-    if at + holdMs - now == reset and held > 0 then
+    if at + holdMs - now == reset then
       local _, others = unpack(fields, value, stop - entry_size + 1)
       stop, units = stop - entry_size, units + others
     end
@@ -51,7 +51,7 @@ local function settle(key, charged_at, reserved, cost)
   local value, from, held, at, gone = open_held(key, holdMs)
   local ends, low, high = charged_at + holdMs, 0, (#value + 1 - from) / entry_size
   local change = 0
-  if cost < reserved and ends > at and held > 0 then
+  if cost < reserved then
     while low < high do
       local middle = floor((low + high) / 2)
       local found = unpack(fields, value, from + entry_size * middle)
