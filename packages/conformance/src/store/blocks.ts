@@ -145,6 +145,17 @@ export function blockCases(suite: Suite): void {
     }
   });
 
+  suite.it("hold for their key only, among requests of the same moment", async (world) => {
+    const limiter = world.limiter(policy);
+    for (const change of ["block", "unblock"] as const) {
+      const changed = Promise.resolve(change === "block" ? limiter.block("k", "1h") : limiter.unblock("k"));
+      const others = await Promise.all(["a", "b"].map((key) => limiter.peek(key)));
+      await changed;
+      for (const { allowed } of others) assert.equal(allowed, true, change);
+      assert.equal((await limiter.peek("k")).allowed, change === "unblock");
+    }
+  });
+
   suite.it("that begin more than their length ahead of the clock are void: the clock was wrong", async (world) => {
     const limiter = world.limiter(policy);
     world.nowMs = startMs + 2 * hourMs + 1;

@@ -1,7 +1,7 @@
 import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow } from "@floodgate/core";
 import * as fc from "fast-check";
-import { policies } from "./algorithms.js";
+import { policies, variants } from "./algorithms.js";
 import { playAll, scriptsOf } from "./scripts.js";
 import { type Suite, startMs } from "./world.js";
 
@@ -49,6 +49,21 @@ export function refundCases(suite: Suite): void {
       }),
       world.runs(150),
     );
+  });
+
+  suite.it("a refund of all that a window has leaves what counts of the window before", async (world) => {
+    for (const { name, of } of variants) {
+      const limiter = world.limiter(of(10, 10, "1m"));
+      for (const pauseMs of [1, 30_000, 59_999, 60_000, 60_001, 90_000]) {
+        const key = `key ${pauseMs}`;
+        await limiter.consume(key, { cost: 6 });
+        world.nowMs += pauseMs;
+        const before = await limiter.peek(key);
+        const units = await limiter.refund(key, await limiter.consume(key, { cost: 2 }));
+        const after = await limiter.peek(key);
+        assert.equal(after.remaining, before.remaining + units - 2, `${name}, ${pauseMs} ms later`);
+      }
+    }
   });
 
   suite.it("a refund after the state has expired gives nothing and creates no state", async (world) => {
