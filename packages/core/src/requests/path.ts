@@ -108,7 +108,7 @@ function readingsOfDecoded(text: string): Reading[] {
   addWritten(text, readings);
   if (hasManyReadings(text)) readings.push(ofMany(text));
   else if (/[\\\x01\x02]/.test(text)) addSplit(text, readings);
-  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
+  else readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
 }
 
@@ -169,6 +169,7 @@ function atEnd(text: string, spelled: typeof asIs): string[] {
  */
 function ofMany(text: string): Reading {
   const segments = text.replace(/^\/|\/$/g, "").split("/");
+  // There is one: a slash at the end is usual, but an empty segment before it is not.
   const first = segments.findIndex(isUnusual);
   const last = segments.findLastIndex(isUnusual);
   const head = segments.slice(0, lowestDepth(segments, first));
@@ -229,14 +230,14 @@ function ofLong(path: string): Reading {
 function bare(segment: string): string {
   const parameters = segment.indexOf(";");
   let end = parameters < 0 ? segment.length : parameters;
-  while (end > 0 && (segment[end - 1] === "." || segment[end - 1] === " ")) end--;
+  while (segment[end - 1] === "." || segment[end - 1] === " ") end--;
   return segment.slice(0, end);
 }
 
 /** A part of a segment, and without what some servers drop of it. */
 function withBare(part: string): string[] {
   const without = bare(part);
-  return without === part || without === "" ? [unmarked(part)] : [unmarked(part), without];
+  return without === part || without === "" ? [unmarked(part)] : [unmarked(part), unmarked(without)];
 }
 
 const asIs = (segment: string): string => segment;
@@ -272,7 +273,6 @@ function decodedBytes(text: string): string {
 
 /** Puts a control character in place of each encoded slash (1) and backslash (2), so that decoding keeps them apart from others. */
 function withMarks(path: string): string {
-  if (!path.includes("%")) return path;
   return path.replace(/%2f/gi, "\x01").replace(/%5c/gi, "\x02");
 }
 
