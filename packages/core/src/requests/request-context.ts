@@ -258,7 +258,6 @@ class LazyKeyInfo<Req> implements KeyInfo {
 
   /** Whether the function's answer is valid for a rule with another route; undefined while its promise may still read the route. */
   fits(routeOf: RouteOf<Req>, answer: unknown): boolean | undefined {
-    if (routeOf === this.#routeOf) return true;
     const hasAnswered = this.#isSettled || !isPromise(answer);
     if (hasAnswered && !this.#hasReadRoute) return true;
     if (routeOf(this.#context) === this.#routeOf(this.#context)) return true;

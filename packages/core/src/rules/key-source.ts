@@ -142,7 +142,7 @@ function headerSource<Req>(name: string): KeySource<Req> | undefined {
 function entrySource<Req>(name: string): KeySource<Req> | undefined {
   const [entry] = keyedEntries(name);
   if (entry === undefined) return undefined;
-  return { ...neverMissing, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry), mayBeMissing: true };
+  return { ...neverMissing, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry) };
 }
 
 /** @throws FloodgateError if a rule counts descriptors by what only HTTP requests have, or the reverse. */

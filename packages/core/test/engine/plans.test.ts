@@ -85,6 +85,11 @@ describe("plans", () => {
     assert.equal(asked, 1);
   });
 
+  it("do not apply to a request whose plan is null", async (web) => {
+    const app = await web.start({ ...limit, key: "global", plan: () => null as never });
+    assert.deepEqual(await app.statuses(2), [200, 429]);
+  });
+
   for (const answer of [1, {}, true]) {
     it(`report the invalid plan ${JSON.stringify(answer)} as an error of that request`, async (web) => {
       const app = await web.start({ ...limit, key: "global", plan: () => answer as never });

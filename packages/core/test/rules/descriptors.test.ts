@@ -74,6 +74,17 @@ describe("a rule matches a descriptor", () => {
   });
 });
 
+it.each<[object, RegExp, readonly (string | number)[]]>([
+  [{ domain: 5 }, /`match\.domain` must be a string or a list of strings, but was given 5\. Write domain: "edge"/, ["domain"]],
+  [{ domain: [] }, /but was given an empty array/, ["domain"]],
+  [{ descriptor: { tier: ["a", 1] } }, /`match\.descriptor\.tier` must be .* true or false, but was given 1\./, ["descriptor", "tier", 1]],
+  [{ descriptor: { tier: 1 } }, /Write descriptor: \{ "tier": "free" \}/, ["descriptor", "tier"]],
+])("the error of %j says what is wrong, and where", (match, message, at) => {
+  expect(() => compiledFor(match as Match, [])).toThrow(
+    expect.objectContaining({ message: expect.stringMatching(message), at: ["match", ...at] }),
+  );
+});
+
 const value = fc.constantFrom("a", "b", "ab", "");
 const key = fc.constantFrom("k", "l", "m");
 const test = fc.oneof(fc.boolean(), fc.constantFrom("a", "b", "a*", "*b", "*"), fc.uniqueArray(value, { minLength: 1, maxLength: 3 }));

@@ -95,6 +95,7 @@ describe("why a rule does not count a request", () => {
     ["method", { match: { method: "POST", path: "/posts" } }, { path: "/posts" }],
     ["path", { match: { method: "GET", path: "/posts" } }, { path: "/users" }],
     ["header", { match: { path: "/posts", header: { "x-a": "1" } } }, { path: "/posts" }],
+    ["descriptor", { match: { domain: "edge" } }, {}],
     ["exempt", { exempt: { ips: ["203.0.113.0/24"] } }, {}],
     ["exempt", { key: "user", exempt: { keys: ["ann"] } }, { headers: { "x-user": "ann" } }],
     ["exempt", { key: "user", exempt: { ips: ["203.0.113.9"] } }, {}],
@@ -141,12 +142,17 @@ describe("one rule decides for all matching rules:", () => {
     ["that fails", [failing, perIp, posts], ["fails", "overruled by failing", "method"]],
     ["that fails, also where another rejects", [rejecting, failing, perIp], ["overruled by failing", "fails", "overruled by failing"]],
     [
+      "that rejects the path, also where another fails",
+      [failing, { ...perIp, ambiguousPath: "reject" }, rejecting],
+      ["overruled by per-ip", "ambiguous-path", "missing-key"],
+    ],
+    [
       "the first of those that reject",
       [rejecting, { ...rejecting, name: "b" }, perIp],
       ["missing-key", "missing-key", "overruled by rejecting"],
     ],
   ])("%s", async (_, rules, expected) => {
-    expect((await explain(rules, {})).map(why)).toEqual(expected);
+    expect((await explain(rules, { path: "/a%5c..//b" })).map(why)).toEqual(expected);
   });
 });
 
