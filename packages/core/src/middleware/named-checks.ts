@@ -63,7 +63,7 @@ function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req
   return named.map(({ name, key, cost = 1, plan }) => {
     const rule = version.rules.all.find((rule) => rule.name === name) ?? unknownRule(name, [...version.limiters.keys()]);
     // The limiter says why it has no limit, if its policy is a function of the request.
-    const limit = (plan === undefined ? undefined : rule.plans?.get(plan)) ?? (version.limiters.get(name) as Limiter).limit;
+    const limit = rule.plans?.get(plan as string) ?? (version.limiters.get(name) as Limiter).limit;
     const text = rule.keyText(checkConsumedKey(key));
     const id = JSON.stringify([name, text]);
     if (seen.has(id)) {

@@ -216,8 +216,7 @@ export class CompiledRule<Req> implements LimitDefinition {
   ): Promised<Asked<Req>> {
     if (cost === 0) return "free";
     const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
-    const planned = plan === undefined ? undefined : this.plans?.get(plan);
-    const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
+    const limit = this.plans?.get(plan as string) ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
     if (key === undefined) return this.#checkWithoutKey(context, limit, units);
     // An address is its own text.
     return this.checkOf(limit, this.#byIp ? (key as string) : countedText(key), units);

@@ -59,7 +59,7 @@ export function settleOf<Req>(
   known?: (name: string) => CostFunction<Req> | undefined,
 ): CostFunction<Req> | undefined {
   if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
-  if (typeof settle === "string") return (!Object.hasOwn(costs, settle) && known?.(settle)) || namedCost(where, "settle", settle, costs);
+  if (typeof settle === "string") return known?.(settle) ?? namedCost(where, "settle", settle, costs);
   throw wrongOption(where, "settle", "a function or the name of one of `costs`", settle, "settle: (req) => req.tokensUsed");
 }
 

@@ -76,6 +76,8 @@ describe("an error says what is wrong, what was given and what to write", () => 
       { ...limit, refundWhen: "600" },
       /^FLOODGATE_INVALID_OPTION: .*`refundWhen` must be a function or a list of statuses, but was "600"\. Write refundWhen: \(status\) => status >= 500, or refundWhen: "5xx"\./,
     ],
+    ["a status as a number", { ...limit, refundWhen: 500 }, /`refundWhen` must be a function or a list of statuses, but was 500\./],
+    ["null as rules", { rules: null }, /`rules` must be an array of at least one rule, but was null/],
     ["a status", { ...limit, statusCode: 503 }, /no option `statusCode`\. Write onLimited: \(req, res\) => res\.status\(429\)\.send\(/],
     [
       "the Number of a variable that is not set",
@@ -110,7 +112,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [["ip", "secret:header:x-user"], "[ip, secret:header:x-user]"],
   ])("a key of one part for a limiter that counts tuples: %j", (key, parts) => {
     const limiter = made({ ...limit, key }).version.limiters.get("default");
-    for (const wrong of ["a", ["a"], ["a", "b", "c"]]) {
+    for (const wrong of ["ab", ["a"], ["a", "b", "c"]]) {
       for (const use of ["reset", "peek", "keyState"] as const) {
         expect(messageOf(() => limiter?.[use](wrong))).toContain(
           `FLOODGATE_INVALID_KEY: The key of "default" is a tuple of 2 parts, but another key was given. Write all parts in the rule's order: ${parts}.`,
@@ -135,13 +137,14 @@ describe("an error says what is wrong, what was given and what to write", () => 
     }
   });
 
-  it("a whole list as the answer of clientIp", async () => {
-    for (const clientIp of [() => "192.0.2.1, 192.0.2.2", async () => "192.0.2.1, 192.0.2.2"]) {
+  it.each<[string, unknown, RegExp]>([
+    ["a whole list", "192.0.2.1, 192.0.2.2", /answered the list "192\.0\.2\.1, 192\.0\.2\.2".* Write clientIp: \{ trustedHops: 1 \}/],
+    ["a number", 3_221_225_985, /must answer an address as a text, or undefined, but answered 3221225985\./],
+    ["an array", ["192.0.2.1"], /must answer an address as a text, or undefined, but answered an array of 1\./],
+  ])("%s as the answer of clientIp", async (_, wrong, message) => {
+    for (const clientIp of [() => wrong, async () => wrong]) {
       const answer = (async () => made({ ...limit, clientIp, onMissingKey: "skip" }).decide({}))();
-      await expect(answer).rejects.toMatchObject({
-        code: "FLOODGATE_NO_CLIENT_IP",
-        message: expect.stringMatching(/answered the list "192\.0\.2\.1, 192\.0\.2\.2".* Write clientIp: \{ trustedHops: 1 \}/),
-      });
+      await expect(answer).rejects.toMatchObject({ code: "FLOODGATE_NO_CLIENT_IP", message: expect.stringMatching(message) });
     }
   });
 });
