@@ -70,9 +70,9 @@ export class Breaker implements Circuit {
     return this.#state === "closed" ? 0 : steadyMs() - this.#probeAtMs;
   }
 
-  /** Closes it, because its part has left the store. */
+  /** Closes it, because its part has left the store. Calls in flight count no more: nobody would probe it again. */
   leave(): void {
-    if (this.#state !== "closed") this.#become("closed");
+    this.#become("closed");
   }
 
   admits(timeoutMs: number): number {

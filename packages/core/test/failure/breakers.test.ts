@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { BreakerEvent } from "../../src/events/events.js";
-import { Breakers, failedIn } from "../../src/failure/breaker.js";
+import { runs } from "../../../../test/runs.js";
+import type { BreakerEvent, BreakerState } from "../../src/events/events.js";
+import { Breakers, type Circuit, failedIn } from "../../src/failure/breaker.js";
 
 const timeoutMs = 100;
 /** The longest back-off before a probe. */
@@ -17,6 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 /** Whether a call with these keys is made; if so, it ends like this. */
@@ -90,4 +93,101 @@ describe("the breakers of a store with parts", () => {
     for (let i = 0; i < 1000; i++) call([String.fromCharCode(0x2000 + i)]);
     expect(call(["\u{1000}"])).toBe(false);
   });
+
+  it("leave a forgotten part closed, however its last calls end", () => {
+    const last = Array.from({ length: 5 }, () => {
+      const circuit = breakers.of({ key: "a" });
+      return [circuit, circuit.admits(timeoutMs)] as const;
+    });
+    for (let i = 0; i < 100; i++) call([String.fromCharCode(0x2000 + i)]);
+    for (const [circuit, period] of last) circuit.failed(period);
+    expect(events).toEqual([]);
+  });
+
+  it("admit and count calls of one or several parts as a model does", () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    const keys = fc.uniqueArray(fc.constantFrom("a", "b", "c"), { minLength: 1 });
+    const outcome = fc.constantFrom("answers", "fails", "fails", "fails in its first part", "is not used", "waits");
+    const step = fc.oneof({ weight: 9, arbitrary: fc.tuple(keys, outcome) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 400 }) });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(step, fc.constant("ends the oldest" as const)), { maxLength: 60, size: "max" }), (steps) => {
+        breakers = new Breakers({ shardOf: (key) => key });
+        const models = new Map(["a", "b", "c"].map((part) => [part, new Model()]));
+        const inFlight: (() => void)[] = [];
+        for (const step of steps) {
+          if (typeof step === "number") vi.advanceTimersByTime(step);
+          else if (step === "ends the oldest") inFlight.shift()?.();
+          else {
+            const [keys, outcome] = step;
+            const parts = keys.map((key) => models.get(key) as Model);
+            const checks = keys.map((key) => ({ key }));
+            const circuit: Circuit = breakers.of(checks.length > 1 ? checks : (checks[0] as { key: string }));
+            const period = circuit.admits(timeoutMs);
+            const isAdmitted = parts.every((part) => part.isReady);
+            expect(period !== 0).toBe(isAdmitted);
+            if (!isAdmitted) continue;
+            const periods = parts.map((part) => part.admit());
+            const end = (how: typeof outcome): void => {
+              const error = new Error("lost");
+              if (how === "answers") circuit.succeeded(period);
+              else if (how === "is not used") circuit.unused(period);
+              else circuit.failed(period, how === "fails" ? error : failedIn(keys[0] as string, error));
+              parts.forEach((part, i) => {
+                const counts = how !== "fails in its first part" || i === 0;
+                if (counts && part.period === periods[i]) part.end(how === "answers" ? "s" : how === "is not used" ? undefined : "f");
+              });
+            };
+            if (outcome === "waits")
+              inFlight.push(
+                () => end("fails"),
+                () => end("answers"),
+              );
+            else end(outcome);
+          }
+          for (const { part, state, waitMs } of breakers.all().slice(1)) {
+            const { state: expected, probeAtMs } = models.get(part) as Model;
+            const wait = expected === "closed" ? 0 : Math.max(1, probeAtMs - performance.now());
+            expect([part, state, waitMs]).toEqual([part, expected, wait]);
+          }
+        }
+      }),
+      runs(800),
+    );
+  });
 });
+
+/** A breaker whose pause is always 300 ms. */
+class Model {
+  state: BreakerState = "closed";
+  period = 0;
+  probeAtMs = 0;
+  outcomes = "";
+
+  get isReady(): boolean {
+    return this.state === "closed" || performance.now() >= this.probeAtMs;
+  }
+
+  /** Returns the period of a call that is made. */
+  admit(): number {
+    if (this.state !== "closed") this.#become("half-open", timeoutMs + 300);
+    return this.period;
+  }
+
+  end(outcome: "s" | "f" | undefined): void {
+    if (outcome === undefined) {
+      if (this.state === "half-open") this.probeAtMs = performance.now();
+      return;
+    }
+    this.outcomes = (this.outcomes + outcome).slice(-20);
+    const isDown = this.state !== "closed" || this.outcomes.endsWith("fffff") || this.outcomes.split("f").length > 10;
+    if (outcome === "f" && isDown) this.#become("open", 300);
+    else if (outcome === "s" && this.state !== "closed") this.#become("closed", 0);
+  }
+
+  #become(state: BreakerState, pauseMs: number): void {
+    this.state = state;
+    this.period++;
+    this.outcomes = "";
+    this.probeAtMs = performance.now() + pauseMs;
+  }
+}
