@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
+  concurrency,
   consumeAll,
   createLimiter,
   type Decision,
@@ -145,6 +146,17 @@ describe("during an outage, a fallback", () => {
     store.fault = "rejects";
     const refunding = api.refund("k", await api.consume("k"));
     await expect(refunding).rejects.toThrow("no memory");
+  });
+
+  it("renews the slot of work that runs longer than its hold", async () => {
+    const api = limiter(concurrency({ limit: 1, hold: "30s" }));
+    store.fault = "rejects";
+    const running = api.run("k", () => new Promise((resolve) => void setTimeout(resolve, 301_000)));
+    await vi.advanceTimersByTimeAsync(300_000);
+    expect(fallback.peek(api.limit, "k").remaining).toBe(0);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await running).toMatchObject({ allowed: true, decision: { degraded: true } });
+    expect(fallback.peek(api.limit, "k").remaining).toBe(1);
   });
 
   it("limits a key that holds a foreign value in the store", async () => {

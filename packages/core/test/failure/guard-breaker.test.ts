@@ -64,6 +64,19 @@ describe("the breaker", () => {
     expect(store.asked).toBe(asked + 1);
   });
 
+  it("stays closed if requests only time out in our own queue, which says nothing about the store", async () => {
+    const busy: Store<"sync"> = {
+      ...simpleStore(),
+      consume() {
+        throw new FloodgateError("FLOODGATE_QUEUE_TIMEOUT", "Others are first.");
+      },
+    };
+    const store = new FaultyStore(busy);
+    const api = limiter({ store });
+    for (let i = 0; i < 20; i++) expect((await api.consume("k")).degraded).toBe(true);
+    expect(store.asked).toBe(20);
+  });
+
   it.each(["closed", "half-open"])("that is %s treats an error of one key as an answer", async (state) => {
     const inner = simpleStore();
     const foreign: Store<"sync"> = {

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { guardStore, type StoreGuard } from "../../src/failure/store-guard.js";
-import { type Decision, tokenBucket } from "../../src/index.js";
+import { type Decision, fixedWindow, tokenBucket } from "../../src/index.js";
 import { FaultyStore } from "../faulty-store.js";
 import { away, fallback, inner, limiter, pausedMs, used, useFallback } from "./fallback-world.js";
 
@@ -25,6 +25,15 @@ describe("usage that a fallback must hand over", () => {
     await away(api, 5);
     await vi.advanceTimersByTimeAsync(pausedMs);
     expect(await api.consume("k")).toMatchObject({ degraded: false, remaining: 6 });
+  });
+
+  it("is handed over until the last of it expires, in whatever order limits are used", async () => {
+    const [long, short] = [limiter(undefined, 1, "long"), limiter(fixedWindow({ limit: 12, window: "1m" }), 1, "short")];
+    await away(long, 5);
+    await away(short, 5);
+    await vi.advanceTimersByTimeAsync(120_000);
+    await short.consume("other");
+    expect(await long.consume("k")).toMatchObject({ degraded: false, remaining: 6 });
   });
 
   it("includes a debt from a settlement after expiry", async () => {
