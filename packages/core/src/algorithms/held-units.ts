@@ -23,7 +23,7 @@ function unitsOf(cells: Cells, at: number): number {
 
 /** The units of the entries from `first` on. */
 export function unitsFrom(cells: Cells, at: number, first: number): number {
-  return first === countOf(cells, at) ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
+  return unitsOf(cells, at) - unitsBefore(cells, at, first);
 }
 
 /** When the units of an entry come back, in milliseconds since the epoch. */

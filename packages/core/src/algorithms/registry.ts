@@ -174,5 +174,5 @@ export function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes));
   const { make, optionsOf, share: shareIn } = definitionOf(policy);
   const share = make({ ...optionsOf(policy), ...(shareIn?.(policy, part, processes) ?? { limit: part(policy.quota) }) });
-  return share.algorithm === "concurrency" ? share : heldPolicy("share", share, policy.holdMs);
+  return heldPolicy("share", share, policy.holdMs);
 }

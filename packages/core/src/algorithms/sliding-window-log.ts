@@ -88,8 +88,7 @@ function totalBefore(cells: Cells, at: number, entry: number): number {
 }
 
 function unitsFrom(cells: Cells, at: number, from: number): number {
-  const to = cells[at + TO] as number;
-  return from === to ? 0 : totalBefore(cells, at, to) - totalBefore(cells, at, from);
+  return totalBefore(cells, at, cells[at + TO] as number) - totalBefore(cells, at, from);
 }
 
 /** The time that counts at `nowMs`: a time before the newest entry counts as that one's, unless a clock that was wrong has logged it. */

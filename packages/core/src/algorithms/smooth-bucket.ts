@@ -209,7 +209,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     // The time until nothing is missing. A shared state may end before: others of its plans may be faster.
     let leftMs = Math.ceil(missing / flow);
     if (isShared) leftMs = Math.min(leftMs, endOf(policy, cells, at, nowMs) - atMs);
-    const allowed = cost <= quota && cost * unit <= full - missing && leftMs <= maxDelayMs;
+    const allowed = cost * unit <= full - missing && leftMs <= maxDelayMs;
     // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead.
     const delayMs = allowed && policy.maxDelayMs !== undefined ? leftMs : 0;
     if (allowed && commit) {

@@ -67,7 +67,6 @@ export function emitRequestDecided(
   whole: CombinedDecision,
   request?: RequestPass,
 ): void {
-  if (listener === undefined) return;
   const decision = decidingOf(checks, whole);
   const isShadow = whole.allowed && checks.every(({ shadow }) => shadow === true);
   emitRequest(listener, isShadow ? "allowed" : (resultOf({ decision, shadow: false }) as RequestResult), decision, request);

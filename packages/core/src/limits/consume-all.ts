@@ -89,7 +89,7 @@ function checkChecks(checks: readonly (LimiterCheck<Mode> | undefined)[]): void 
     let isKnown = typeof check === "object" && check !== null;
     for (const option in check) isKnown &&= option === "limiter" || option === "key" || option === "cost" || option === "hold";
     if (!isKnown) checkOptions("consumeAll", check, ["limiter", "key", "cost", "hold"], example);
-    const limiter: Partial<NamedLimiter<Mode>> | null | undefined = check?.limiter;
+    const limiter: Partial<NamedLimiter<Mode>> | null | undefined = check.limiter;
     if (typeof limiter?.keyText === "function" && limiter.guard !== undefined) continue;
     throw wrongOption("consumeAll", "limiter", "a limiter", limiter, 'limiter: createLimiter({ name: "api", policy, store })');
   }

@@ -275,14 +275,14 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   async run<T>(key: Key, work: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<Ran<T>> {
     checkOptions("run", options, ["cost", "signal"], "limiter.run(key, work, { signal })");
-    const { cost, signal } = options;
+    const { cost = 1, signal } = options;
     if (this.policy.holdMs === undefined) {
       throw invalidOption(
         `\`run\` gives units back when the work ends, but ${shown(this.name)} charges them at once. Write policy: concurrency({ limit: 10, hold: "30s" }), or give the limiter a \`hold\`.`,
       );
     }
     if (signal?.aborted) throw signal.reason;
-    const decision = await this.consume(key, cost === undefined ? undefined : { cost });
+    const decision = await this.consume(key, { cost });
     if (!decision.allowed) return { allowed: false, decision };
     let real = 0;
     try {

@@ -56,8 +56,8 @@ export function claimNames(where: string, guard: Guard, claims: readonly Claim[]
   for (const { names, name, owner } of all) getOrMake(names, name, () => ({ owner, users: 0 })).users++;
   return () => {
     for (const { names, name } of all.splice(0)) {
-      const known = names.get(name);
-      if (known !== undefined && --known.users === 0) names.delete(name);
+      const known = names.get(name) as { users: number };
+      if (--known.users === 0) names.delete(name);
     }
   };
 }

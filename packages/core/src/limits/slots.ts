@@ -54,7 +54,7 @@ class Keeper {
   }
 
   #start(): void {
-    this.#timer = startTimer(() => this.#renewAll(), Math.min(Math.max(1, Math.floor(this.#holdMs / 3)), maxTimerMs));
+    this.#timer = startTimer(() => this.#renewAll(), Math.min(Math.floor(this.#holdMs / 3), maxTimerMs));
   }
 
   async #renewAll(): Promise<void> {

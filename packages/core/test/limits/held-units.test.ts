@@ -36,7 +36,7 @@ describe("run", () => {
     expect(await limiter.run("k", () => expect.unreachable())).toMatchObject({ allowed: false, decision: { remaining: 0 } });
     first.end();
     expect(await running[0]).toMatchObject({ allowed: true, value: "done" });
-    expect(await limiter.run("k", () => "next")).toMatchObject({ allowed: true, value: "next" });
+    expect(await limiter.run("k", () => "next")).toMatchObject({ allowed: true, decision: { allowed: true, cost: 1 }, value: "next" });
     second.end();
     await running[1];
     expect(limiter.peek("k").remaining).toBe(2);
