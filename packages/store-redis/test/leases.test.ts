@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   consumeAll,
   type FloodgateEvent,
@@ -136,6 +137,18 @@ describe("a lease", () => {
     // 10 of the first, at most 95 leased by it; 10 of the second.
     expect(await charged(second)).toBeLessThanOrEqual(10 + 95 + 10 + 42);
     expect(await charged(second)).toBeGreaterThan(20);
+  });
+
+  it("is not shared with a process that has leased nothing for two lives", async () => {
+    const [here, there] = [limiterOn(leasing(), minutely), limiterOn(leasing(), minutely)];
+    await consume(there, 50);
+    for (let i = 0; i < 6; i++) {
+      await consume(here, 20);
+      world.nowMs += 101;
+      // Processes are counted by the server's clock.
+      await sleep(60);
+    }
+    for (const members of await world.redis.keys(`${world.prefix}:*:leases`)) expect(await world.redis.zcard(members)).toBeLessThan(2);
   });
 
   it("ends after its life, and what it did not spend comes back", async () => {
