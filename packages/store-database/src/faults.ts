@@ -25,12 +25,28 @@ export function lockTimeout(cause: unknown): FloodgateError {
   );
 }
 
+/** What to do about errors of databases that do not say it. */
+const advices: readonly (readonly [error: RegExp, advice: string])[] = [
+  [
+    /permission denied for|command denied to|denied for user .* to database/,
+    "Allow it: GRANT SELECT, INSERT, UPDATE, DELETE on the table, and in Postgres USAGE on its schema",
+  ],
+  [
+    /read[- ]?only/i,
+    "Give the store connections that may write: to the primary, not to a replica. After a failover, close those to the old primary",
+  ],
+];
+
 /** A call of the driver failed. */
 export function fault(cause: unknown): FloodgateError {
   if (cause instanceof FloodgateError) return cause;
   const text = cause instanceof Error ? cause.message : String(cause);
-  const short = text.length > 300 ? `${text.slice(0, 297)}...` : text;
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `The database could not decide: ${short.replace(/\s+/g, " ")}`, { cause });
+  const short = (text.length > 300 ? `${text.slice(0, 297)}...` : text).replace(/\s+/g, " ");
+  const [, advice] = advices.find(([error]) => error.test(short)) ?? [];
+  const message = `The database could not decide: ${short}`;
+  return new FloodgateError("FLOODGATE_STORE_FAULT", advice === undefined ? message : `${message.replace(/\.$/, "")}. ${advice}.`, {
+    cause,
+  });
 }
 
 /** The keys of a request are in parts of the database that no change can write together. */

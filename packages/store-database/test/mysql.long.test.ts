@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { type DatabaseServer, mysqlServers } from "../../../tools/test-servers/src/index.js";
 import { type MysqlExecutor, mysql, mysqlMigration } from "../src/mysql.js";
 import { clientKillCase, raceCases, serverKillCase } from "./races.js";
-import { clientOptionsCase, severalLimitsRaceCase, suiteOf, undoneInsertCase } from "./suite.js";
+import { clientOptionsCase, permissionsCase, severalLimitsRaceCase, suiteOf, undoneInsertCase } from "./suite.js";
 
 /** Makes the server know one zone: the hour that ends at this second comes twice. */
 const changesAt = 1_792_890_000;
@@ -64,6 +64,20 @@ describe.each(mysqlServers())("$name", ({ name, start }) => {
       return () => holder.rollback();
     },
   );
+
+  permissionsCase(`a store in ${name}`, async (rights) => {
+    const user = `user_${Math.random().toString(36).slice(2)}`;
+    // In `test`, MariaDB allows everything to everybody.
+    await pool.query(`CREATE DATABASE ${user}`);
+    await pool.query(mysqlMigration({ table: `${user}.floodgate` }));
+    await pool.query(`CREATE USER ${user}`);
+    const given = Array.isArray(rights) ? rights : ["SELECT", "INSERT", "UPDATE", "DELETE"];
+    if (rights !== "no schema") await pool.query(`GRANT ${given} ON ${user}.floodgate TO ${user}`);
+    const made = createPool({ host: server.host, port: server.port, user });
+    onTestFinished(() => made.end());
+    if (rights === "read-only") made.on("connection", (connection) => connection.query("SET SESSION TRANSACTION READ ONLY"));
+    return mysql(made, { table: `${user}.floodgate` });
+  });
 
   clientOptionsCase(`a store in ${name}`, async () => {
     const poolWith = (options: PoolOptions) => {

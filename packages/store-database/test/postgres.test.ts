@@ -6,7 +6,15 @@ import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/
 import type { Version } from "../src/index.js";
 import { type PostgresClient, postgres, postgresMigration } from "../src/postgres.js";
 import { compareWithMemory } from "./compare-with-memory.js";
-import { clientOptionsCase, hostileKeysCase, severalLimitsRaceCase, suiteOf, swapManyCase, undoneInsertCase } from "./suite.js";
+import {
+  clientOptionsCase,
+  hostileKeysCase,
+  permissionsCase,
+  severalLimitsRaceCase,
+  suiteOf,
+  swapManyCase,
+  undoneInsertCase,
+} from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
@@ -53,6 +61,17 @@ undoneInsertCase(
     return () => holder.query("ROLLBACK");
   },
 );
+permissionsCase("a store in Postgres", async (rights) => {
+  const schema = `schema_${Math.random().toString(36).slice(2)}`;
+  const table = `${schema}.floodgate`;
+  await pool.query(`CREATE ROLE ${schema} LOGIN; CREATE SCHEMA ${schema}; ${postgresMigration({ table })}`);
+  if (rights !== "no schema") await pool.query(`GRANT USAGE ON SCHEMA ${schema} TO ${schema}`);
+  const given = Array.isArray(rights) ? rights : ["SELECT", "INSERT", "UPDATE", "DELETE"];
+  await pool.query(`GRANT ${given} ON ${table} TO ${schema}`);
+  const made = poolOf({ user: schema, database: "postgres", options: `-c default_transaction_read_only=${rights === "read-only"}` });
+  onTestFinished(() => made.end());
+  return postgres(made, { table });
+});
 if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));
 
 clientOptionsCase("a store in Postgres", async () => {

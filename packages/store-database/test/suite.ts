@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { allRuns, runs } from "../../../test/runs.js";
 import { type StoreGroup, storeConformance } from "../../conformance/src/store.js";
+import { fault } from "../src/faults.js";
 import { type DatabaseDriver, databaseStore, type Version } from "../src/index.js";
 import { compareWithMemory } from "./compare-with-memory.js";
 import { MapDriver } from "./map-driver.js";
@@ -142,6 +143,52 @@ export function undoneInsertCase(
     );
     const loaded = await writing.load([...keys, `${several}-known`]);
     expect(loaded.rows.map((row) => row?.version)).toEqual([undefined, undefined, undefined, rows[0]?.version]);
+  });
+}
+
+/**
+ * Decides as a user that has exactly the rights of the README, lacks one of them, or may not write.
+ * @param driverWith the driver of a user with some rights on the table; or without rights on its schema or database; or whose connections only read.
+ */
+export function permissionsCase(
+  name: string,
+  driverWith: (rights: readonly string[] | "no schema" | "read-only") => Promise<DatabaseDriver>,
+): void {
+  const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+  const limits = ["one", "two"].map((limit) => createLimit(limit, fixedWindow({ limit: 9, window: "365d" })));
+  const [one] = limits as [Limit];
+
+  /** Messages of what failed. */
+  async function messagesOf(driver: DatabaseDriver): Promise<string[]> {
+    const store = databaseStore(driver, { prefix: `run-${prefixes++}`, denyCache: false });
+    const messages: string[] = [];
+    const note = async (act: unknown): Promise<void> => {
+      await Promise.resolve(act).catch((error: Error) => messages.push(error.message));
+    };
+    await note(store.consume(one, "key", 1, 60_000));
+    await note(store.consume(one, "key", 1, 60_000));
+    await note(
+      store.consumeAll(
+        limits.map((limit) => ({ limit, key: "several", cost: 1 })),
+        60_000,
+      ),
+    );
+    await note(store.block("one", "key", 60_000, "block", 60_000));
+    await note(store.reset(one, "key", 60_000));
+    await note(Promise.resolve(driver.sweep?.(10)).catch((error: unknown) => Promise.reject(fault(error))));
+    return messages;
+  }
+
+  it(`${name} needs the rights that the README lists, and its errors say what to allow`, async () => {
+    expect(await messagesOf(await driverWith(rights))).toEqual([]);
+    const denied = /denied .*\. Allow it: GRANT SELECT, INSERT, UPDATE, DELETE on the table, and in Postgres USAGE on its schema\.$/;
+    const readOnly = /read[- ]only.*\. Give the store connections that may write: to the primary/i;
+    for (const without of [...rights, "no schema", "read-only"] as const) {
+      const isRight = without !== "no schema" && without !== "read-only";
+      const messages = await messagesOf(await driverWith(isRight ? rights.filter((right) => right !== without) : without));
+      expect(messages).not.toEqual([]);
+      for (const message of messages) expect(message).toMatch(without === "read-only" ? readOnly : denied);
+    }
   });
 }
 

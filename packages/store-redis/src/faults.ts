@@ -37,11 +37,20 @@ export function fault(cause: unknown): FloodgateError {
   return notDecided("", text, { cause });
 }
 
-/** If the server says that its user may not run a command or use a key, the error tells what to allow. Valkey 9 names commands in scripts too. */
 function notDecided(forKey: string, text: string, options?: ErrorOptions): FloodgateError {
+  const advice = adviceFor(text);
+  const line = `Redis could not decide${forKey}: ${oneLine(text)}`;
+  return new FloodgateError("FLOODGATE_STORE_FAULT", advice === "" ? line : `${line.replace(/\.$/, "")}. ${advice}`, options);
+}
+
+/** What to do about an error of the server, if it is known. Valkey 9 names a command that the user may not run in scripts too. */
+function adviceFor(text: string): string {
   const [denied, command] = /(?:NOPERM|ACL failure).*?(?:'(\w+)' command|\bkeys?\b)/.exec(text) ?? [];
-  const advice = denied === undefined ? "" : `. ${allow(command === undefined ? "~<prefix>:*" : `+${command}`)}`;
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide${forKey}: ${oneLine(text)}${advice}`, options);
+  if (denied !== undefined) return allow(command === undefined ? "~<prefix>:*" : `+${command}`);
+  if (/unknown (redis )?command/i.test(text)) {
+    return "The server must have each command that docs/redis.md lists, under its own name (no `rename-command`).";
+  }
+  return text.includes("READONLY") ? "Connect to the master, and anew after a failover. See docs/redis.md." : "";
 }
 
 /** One step of a batch failed. */

@@ -7,10 +7,15 @@ export interface Connected<Client extends AnyRedis = AnyRedis> {
   close(): Promise<unknown>;
 }
 
+interface User {
+  readonly username: string;
+  readonly password: string;
+}
+
 /** A client library: how to connect to one server, and to a Cluster. It is loaded when it first connects, because loading takes long. */
 export interface Library {
   connect(port: number): Promise<Connected>;
-  connectCluster(ports: readonly number[]): Promise<Connected>;
+  connectCluster(ports: readonly number[], user?: User): Promise<Connected>;
 }
 
 const host = "127.0.0.1";
@@ -26,9 +31,12 @@ function ioredis(load: () => Promise<unknown>): Library {
       client.on("error", () => undefined);
       return { client, close: () => client.quit() };
     },
-    async connectCluster(ports) {
+    async connectCluster(ports, user) {
       const { Cluster } = (await load()) as Ioredis;
-      const client = new Cluster(ports.map((port) => ({ host, port })));
+      const client = new Cluster(
+        ports.map((port) => ({ host, port })),
+        { redisOptions: { ...user } },
+      );
       client.on("error", () => undefined);
       return { client, close: () => client.quit() };
     },
@@ -45,9 +53,9 @@ function nodeRedis(load: () => Promise<unknown>): Library {
       await client.connect();
       return { client, close: () => client.close() };
     },
-    async connectCluster(ports) {
+    async connectCluster(ports, user) {
       const { createCluster } = (await load()) as NodeRedis;
-      const client = createCluster({ rootNodes: ports.map((port) => ({ url: url(port) })) });
+      const client = createCluster({ rootNodes: ports.map((port) => ({ url: url(port) })), defaults: { ...user } });
       client.on("error", () => undefined);
       await client.connect();
       return { client, close: () => client.close() };
@@ -63,10 +71,11 @@ const glide: Library = {
     const client = await GlideClient.createClient({ addresses: [{ host, port }], requestTimeout: 60_000 });
     return { client, close: async () => client.close() };
   },
-  async connectCluster(ports) {
+  async connectCluster(ports, user) {
     const { GlideClusterClient, Logger } = await import("@valkey/valkey-glide");
     Logger.setLoggerConfig("off");
-    const client = await GlideClusterClient.createClient({ addresses: ports.map((port) => ({ host, port })), requestTimeout: 60_000 });
+    const addresses = ports.map((port) => ({ host, port }));
+    const client = await GlideClusterClient.createClient({ addresses, requestTimeout: 60_000, ...(user && { credentials: user }) });
     return { client, close: async () => client.close() };
   },
 };

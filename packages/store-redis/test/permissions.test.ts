@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter, observe, type Policy, slidingWindowLog } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
-import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
+import calculateSlot from "cluster-key-slot";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { fault, stepFault } from "../src/faults.js";
 import { redisStore } from "../src/index.js";
 import { commands } from "../src/script.js";
+import { storeLibraries } from "./libraries.js";
 import { patienceMs } from "./patient-store.js";
 
 let server: RedisServer;
@@ -23,7 +25,9 @@ afterAll(async () => {
 });
 
 /** Exactly what the docs list. */
-const documented = /ACL SETUSER floodgate (.*)\n/.exec(readFileSync(`${__dirname}/../../../docs/redis.md`, "utf8"))?.[1] as string;
+const docs = readFileSync(`${__dirname}/../../../docs/redis.md`, "utf8");
+const documented = /ACL SETUSER floodgate (.*)\n/.exec(docs)?.[1] as string;
+const onCluster = /^- On a Cluster, add `([^`]*)`/m.exec(docs)?.[1]?.split(" ") as string[];
 
 let users = 0;
 /** A client whose user has the permissions of the docs, changed by `change`. */
@@ -150,6 +154,52 @@ describe("a Redis user with the permissions that docs/redis.md lists", () => {
   });
 });
 
+it("with those for a Cluster, each library decides there, also while a slot moves; and the libraries send all of them", {
+  timeout: 60_000,
+}, async () => {
+  const cluster = await startCluster({ replicasPerMaster: 0 });
+  onTestFinished(() => cluster.stop());
+  const rules = documented.replace("<password>", "p").split(" ");
+  for (const node of cluster.nodes) await node.command("ACL", "SETUSER", "user", ...rules, ...onCluster);
+  const monitors = await Promise.all(cluster.nodes.map((node) => node.monitor()));
+  for (const library of ["ioredis 6", "redis 6", "iovalkey", "Valkey GLIDE"] as const) {
+    const ports = cluster.nodes.map(({ port }) => port);
+    const { client, close } = await storeLibraries[library].connectCluster(ports, { username: "user", password: "p" });
+    const store = redisStore(client);
+    const limit = createLimit(library, fixedWindow({ limit: 3, window: "365d" }));
+    for (let key = 0; key < 12; key++) expect(await store.consume(limit, `${key}`, 1, patienceMs)).toMatchObject({ remaining: 2 });
+    // A key that the old server does not have is counted by the new one, which wants ASKING first.
+    const slot = calculateSlot(`{moving ${library}}`);
+    const from = await cluster.masterOf(slot);
+    const to = cluster.nodes.find((node) => node !== from) as RedisServer;
+    const ids = await Promise.all([from, to].map((node) => node.command("CLUSTER", "MYID")));
+    await to.command("CLUSTER", "SETSLOT", slot, "IMPORTING", String(ids[0]));
+    await from.command("CLUSTER", "SETSLOT", slot, "MIGRATING", String(ids[1]));
+    expect(await store.consume(limit, `moving ${library}`, 1, patienceMs)).toMatchObject({ remaining: 2 });
+    await close();
+  }
+  const lines = (await Promise.all(monitors.map((monitor) => monitor.lines()))).flat();
+  for (const monitor of monitors) monitor.stop();
+  const sent = new Set(
+    lines.map((line) =>
+      `+${[...line.matchAll(/"(\w+)"/g)]
+        .slice(0, 2)
+        .map(([, word]) => word)
+        .join("|")}`.toLowerCase(),
+    ),
+  );
+  for (const rule of onCluster) expect([...sent].some((words) => words.startsWith(rule))).toBe(true);
+});
+
+it.each(["EVALSHA", "EVAL", "TIME", "SET"])("a server without %s: the error says what the server must have", async (name) => {
+  const renamed = await startRedis({ config: { "rename-command": `${name} ""` } });
+  onTestFinished(() => renamed.stop());
+  const client = new Redis(renamed.port);
+  clients.push(client);
+  const failed = redisStore(client).consume(createLimit("renamed", policies[0] as Policy), "key", 1, patienceMs);
+  await expect(failed).rejects.toThrow(/[^.]\. The server must have each command that docs\/redis\.md lists, under its own name/);
+});
+
 describe("a permission that a server's error names", () => {
   it.each([
     ["NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", "+evalsha"],
@@ -158,7 +208,7 @@ describe("a permission that a server's error names", () => {
     ["ERR ACL failure in script: User default has no permissions to run the 'set' command script: on @user_script:141.", "+set"],
     ["ERR ACL failure in script: User default has no permissions to access the 'floodgate:{a}:b:c' key", "~<prefix>:*"],
   ])("is what the advice allows: %s", (text, rule) => {
-    const advice = `${text}. Allow it: ACL SETUSER <user> ${rule}. See docs/redis.md.`;
+    const advice = `${text.replace(/\.$/, "")}. Allow it: ACL SETUSER <user> ${rule}. See docs/redis.md.`;
     for (const { message } of [fault(new Error(text)), stepFault(text, "key")]) expect(message.endsWith(advice)).toBe(true);
   });
 });

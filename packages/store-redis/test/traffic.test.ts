@@ -117,7 +117,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
 
   it.each<[string, string, string[], string[]]>([
     ["may not run scripts", "NOPERM", ["ACL", "SETUSER", "default", "-evalsha"], ["ACL", "SETUSER", "default", "+evalsha"]],
-    ["takes no writes", "READONLY", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
+    ["takes no writes", ". Connect to the master, and anew after a failover", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
     ["has no memory left", "OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
   ])("does not send it where the server %s: the decision fails", async (_, word, begin, end) => {
     const key = freshKey();

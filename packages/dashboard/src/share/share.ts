@@ -44,8 +44,12 @@ export class Share {
   readonly #send: Send;
   readonly #isShared: boolean;
   readonly #prefix: string;
+  /** What a user of Redis must be allowed. */
+  readonly #rights: string;
   readonly #secret = randomBytes(32).toString("base64url");
   readonly #published = new Map<Range, number>();
+  /** Why the last publication failed. */
+  #failure: unknown;
   #last: Reports;
   #closed = false;
 
@@ -55,6 +59,7 @@ export class Share {
     this.#isShared = send !== undefined;
     this.#send = send ?? (async () => undefined);
     this.#prefix = `{${prefix}}:${version}`;
+    this.#rights = `~{${prefix}}:* +del +get +mget +pexpire +sadd +set +smembers +srem`;
     this.#last = alone(watch.report());
   }
 
@@ -75,8 +80,10 @@ export class Share {
         this.#set("secret", this.#secret, secretMs, "NX"),
         ...rangeNames.map((range) => this.#publishHistory(range, nowMs)),
       ]);
-    } catch {
+      this.#failure = undefined;
+    } catch (error) {
       // The dashboard shows the error, and the app goes on.
+      this.#failure = error;
     }
   }
 
@@ -89,12 +96,16 @@ export class Share {
 
   async #readOthers(own: Report): Promise<Reports> {
     try {
+      // A full Redis, a replica, and a user without some commands may let us read what they do not let us write.
+      if (this.#failure !== undefined) throw this.#failure;
       const secret = await this.#send(this.#key("secret"), "GET");
       const others = await this.#readAll("instance", own.instance.id, receivedReport);
       others.sort((a, b) => a.instance.sinceMs - b.instance.sinceMs || (a.instance.id < b.instance.id ? -1 : 1));
       return { reports: [own, ...others], trouble: undefined, secret: typeof secret === "string" ? secret : undefined };
     } catch (error) {
-      return alone(own, `Redis failed: ${textOf(error)}`);
+      const text = textOf(error);
+      const advice = text.includes("NOPERM") ? `. Allow it: ACL SETUSER <user> ${this.#rights}. See docs/redis.md.` : "";
+      return alone(own, `Redis failed: ${text}${advice}`);
     }
   }
 

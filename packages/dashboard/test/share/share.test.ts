@@ -133,6 +133,20 @@ describe("what processes share", () => {
     expect((await (shares[0] as Share).history("minute", Date.now())).points).toBe(60);
   });
 
+  it("is this process's alone while it cannot write, as in a full Redis or a replica, and shared again once it can", async () => {
+    const { send } = redis;
+    let isFull = true;
+    const full: Send = (key, command, ...args) =>
+      isFull && command === "SET" ? Promise.reject(new Error("OOM")) : send(key, command, ...args);
+    const share = new Share(watches[0] as Watch, full, "test");
+    await pass(1, [share, shares[1] as Share]);
+    const { reports, trouble } = await share.read();
+    expect([reports.length, trouble]).toEqual([1, "Redis failed: OOM"]);
+    isFull = false;
+    await pass(1, [share, shares[1] as Share]);
+    expect(await share.read()).toMatchObject({ reports: { length: 2 }, trouble: undefined });
+  });
+
   it("is read as far as it can be shown", async () => {
     await pass(1, shares);
     const other = [...redis.texts.keys()].find((key) => key.endsWith(`instance:${watches[0]?.id}`)) as string;
