@@ -32,6 +32,10 @@ const advices: readonly (readonly [error: RegExp, advice: string])[] = [
     "Allow it: GRANT SELECT, INSERT, UPDATE, DELETE on the table, and in Postgres USAGE on its schema",
   ],
   [
+    /No database selected/,
+    "Give the pool a `database`: without one, MySQL does not write several rows at once, also not in `table` with its schema",
+  ],
+  [
     /read[- ]?only/i,
     "Give the store connections that may write: to the primary, not to a replica. After a failover, close those to the old primary",
   ],

@@ -1,7 +1,10 @@
+import { fixedWindow } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import { createPool as createCallbackPool } from "mysql2";
 import { createPool, type Pool, type PoolOptions } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type DatabaseServer, mysqlServers } from "../../../tools/test-servers/src/index.js";
+import { databaseStore } from "../src/index.js";
 import { type MysqlExecutor, mysql, mysqlMigration } from "../src/mysql.js";
 import { clientKillCase, raceCases, serverKillCase } from "./races.js";
 import { clientOptionsCase, permissionsCase, severalLimitsRaceCase, suiteOf, undoneInsertCase } from "./suite.js";
@@ -33,6 +36,22 @@ describe.each(mysqlServers())("$name", ({ name, start }) => {
     raceCases(target);
     clientKillCase(target);
     serverKillCase(target, () => server);
+
+    it("needs a pool with a database for several rows in MySQL, and its error says so", async () => {
+      const made = createPool({ host: server.host, port: server.port, user: "root" });
+      onTestFinished(() => made.end());
+      const store = databaseStore(mysql(made, { table: "test.floodgate" }));
+      const limits = ["one", "two"].map((limit) => createLimit(`no-database-${limit}`, fixedWindow({ limit: 9, window: "365d" })));
+      expect(await store.consume(limits[0] as Limit, "key", 1, 60_000)).toMatchObject({ remaining: 8 });
+      const both = Promise.resolve(
+        store.consumeAll(
+          limits.map((limit) => ({ limit, key: "key", cost: 1 })),
+          60_000,
+        ),
+      );
+      if (name === "MariaDB") expect(await both).toMatchObject([{ remaining: 7 }, { remaining: 8 }]);
+      else await expect(both).rejects.toThrow("No database selected. Give the pool a `database`");
+    });
 
     it("is told of a missing table by an error that prints the SQL", async () => {
       const missing = mysql(pool, { table: "nowhere" }).load(["key"]);
@@ -73,7 +92,7 @@ describe.each(mysqlServers())("$name", ({ name, start }) => {
     await pool.query(`CREATE USER ${user}`);
     const given = Array.isArray(rights) ? rights : ["SELECT", "INSERT", "UPDATE", "DELETE"];
     if (rights !== "no schema") await pool.query(`GRANT ${given} ON ${user}.floodgate TO ${user}`);
-    const made = createPool({ host: server.host, port: server.port, user });
+    const made = createPool({ host: server.host, port: server.port, user, database: user });
     onTestFinished(() => made.end());
     if (rights === "read-only") made.on("connection", (connection) => connection.query("SET SESSION TRANSACTION READ ONLY"));
     return mysql(made, { table: `${user}.floodgate` });
