@@ -7,8 +7,7 @@ const measure = 10;
 /** A decision under the rules that match, among more and more that do not. */
 export async function rules({ rounds, processes }) {
   const children = Object.fromEntries(counts.map((count) => [count, ["rules-child.mjs", [count]]]));
-  const ask = (child, isWarmUp) => child.ask(isWarmUp ? "warm up" : "round");
-  const results = await inTurn("rules", children, { processes, rounds, ask });
+  const results = await inTurn("rules", children, { processes, rounds });
   const noise = Math.max(...Object.values(results).map(spread));
   return table(
     `One request under some of many rules, in memory: ns, and x = ratio to ${measure} rules in the same round (medians of ${rounds} rounds in each of ${processes} processes; the noisiest ±${(100 * noise).toFixed(0)} %)`,

@@ -11,15 +11,13 @@ const cases = {
 /** A young generation that holds the garbage of all measured decisions. */
 const garbageFlags = ["--expose-gc", "--min-semi-space-size=64", "--max-semi-space-size=64"];
 
-const ask = (child, isWarmUp) => child.ask(isWarmUp ? "warm up" : "round");
-
 /** CPU time, so that other programs disturb less. */
 export async function store({ rounds, processes, only }) {
   const names = Object.keys(subjects).filter((name) => name.startsWith(floor) || only === undefined || name.includes(only));
   const results = {};
   for (const [kase, label] of Object.entries(cases)) {
     const children = Object.fromEntries(names.map((name) => [name, ["store-child.mjs", [name, kase]]]));
-    results[kase] = await inTurn(`store: ${label}`, children, { processes, rounds, ask });
+    results[kase] = await inTurn(`store: ${label}`, children, { processes, rounds });
   }
   const rows = [];
   for (const name of names) {

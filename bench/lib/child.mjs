@@ -51,10 +51,10 @@ export function askOnce(script, args, question, execArgv) {
  * Measures subjects that take turns, each in a process of its own, so that a busy machine treats them alike. Several processes of each come one
  * after the other, because where its memory happens to lie makes one process faster than the next.
  * @param subjects the arguments of each one's `Child`, by name.
- * @param ask gets a process, whether it only warms up, and the name of its subject.
+ * @param ask gets a process, whether it only warms up, and the name of its subject. Default: it asks for a round, after a warm-up.
  * @returns the answers of each, in order.
  */
-export async function inTurn(label, subjects, { processes, rounds, ask }) {
+export async function inTurn(label, subjects, { processes, rounds, ask = askForRound }) {
   const names = Object.keys(subjects);
   const generations = [];
   for (let generation = 1; generation <= processes; generation++) {
@@ -65,6 +65,8 @@ export async function inTurn(label, subjects, { processes, rounds, ask }) {
   }
   return Object.fromEntries(names.map((name) => [name, generations.flatMap((answers) => answers[name])]));
 }
+
+const askForRound = (child, isWarmUp) => child.ask(isWarmUp ? "warm up" : "round");
 
 /**
  * Measures subjects in turn in each round, in this process or in theirs. A first round warms up, and does not count.
