@@ -1,11 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startEtcd, startRedis } from "../tools/test-servers/src/index.js";
 import { temporaryFolder } from "./files.js";
 import { install, pack, root, run } from "./packed.js";
+import { urlIn, withProgram } from "./programs.js";
 
 // What a user gets who copies an example: its folder, installed from the packages as they would be published.
 
@@ -32,14 +31,9 @@ async function copied(example: string): Promise<string> {
 describe("an example that is copied out of the repository", { timeout: 120_000 }, () => {
   it.each(["express", "koa", "hono", "fetch"])("%s limits its clients, and answers bad input with 400", async (example) => {
     const folder = await copied(example);
-    const child = spawn("npm", ["start", "--silent"], { cwd: folder, env: { ...process.env, PORT: "0" }, detached: true });
-    try {
-      let printed = "";
-      for await (const chunk of child.stdout) {
-        printed += chunk;
-        if (printed.includes("\n")) break;
-      }
-      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(printed) as RegExpExecArray;
+    const options = { cwd: folder, env: { ...process.env, PORT: "0" }, detached: true };
+    await withProgram(["npm", "start", "--silent"], /\n/, options, async (printed) => {
+      const url = urlIn(printed);
       const statuses = [];
       for (let i = 0; i < 11; i++) statuses.push((await fetch(url)).status);
       // Eleven requests are in at most two windows of five.
@@ -50,9 +44,7 @@ describe("an example that is copied out of the repository", { timeout: 120_000 }
       expect((await login('{"password":1}')).status).toBe(400);
       expect((await login('{"user":{"toString":1}}')).status).toBe(400);
       expect((await login('{"user":"ada"}')).status).toBe(401);
-    } finally {
-      process.kill(-(child.pid as number));
-    }
+    });
   });
 
   it("redis shares one limit on a Redis that it is given", async () => {
@@ -70,14 +62,13 @@ describe("an example that is copied out of the repository", { timeout: 120_000 }
     const folder = await copied("custom-store");
     const etcd = await startEtcd();
     const env = { ...process.env, PORT: "0", ETCD_URL: `http://${etcd.host}:${etcd.port}` };
-    const child = spawn("npm", ["start", "--silent"], { cwd: folder, env, detached: true, stdio: ["ignore", "pipe", "inherit"] });
     try {
-      const url = String((await once(child.stdout, "data"))[0]).trim();
-      const statuses: number[] = [];
-      for (let i = 0; i < 6; i++) statuses.push((await fetch(url)).status);
-      expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+      await withProgram(["npm", "start", "--silent"], /\n/, { cwd: folder, env, detached: true }, async (printed) => {
+        const statuses: number[] = [];
+        for (let i = 0; i < 6; i++) statuses.push((await fetch(printed.trim())).status);
+        expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+      });
     } finally {
-      process.kill(-(child.pid as number));
       await etcd.stop();
     }
   });

@@ -3,11 +3,14 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect } from "vitest";
 
-/** Waits until what a program has printed matches, passes that on, and stops the program. Answers its exit code. */
+/**
+ * Waits until what a program has printed matches, passes that on, and stops the program; `detached` with all that it has started. Answers its
+ * exit code.
+ */
 export async function withProgram(
   [command = process.execPath, ...args]: readonly string[],
   ready: RegExp,
-  { signal = "SIGTERM", ...options }: Pick<SpawnOptions, "cwd" | "env"> & { readonly signal?: NodeJS.Signals },
+  { signal = "SIGTERM", ...options }: Pick<SpawnOptions, "cwd" | "env" | "detached"> & { readonly signal?: NodeJS.Signals },
   use: (printed: string) => Promise<void>,
 ): Promise<number | null> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"], ...options });
@@ -21,7 +24,7 @@ export async function withProgram(
     await Promise.race([expect.poll(() => printed, { timeout: 60_000 }).toMatch(ready), early]);
     await use(printed);
   } finally {
-    child.kill(signal);
+    if (child.exitCode === null) process.kill((options.detached === true ? -1 : 1) * (child.pid as number), signal);
     await ended;
   }
   return child.exitCode;
