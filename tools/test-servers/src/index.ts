@@ -31,5 +31,4 @@ export type { ServerPlace } from "./private-server.js";
 export { sparePort } from "./port.js";
 
 // Network faults
-export type { ProxyDirection, ProxyMode } from "./direction.js";
-export { startProxy, type TcpProxy } from "./proxy.js";
+export { type ProxyDirection, type ProxyMode, startProxy, type TcpProxy } from "./proxy.js";
