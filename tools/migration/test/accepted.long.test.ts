@@ -1,4 +1,5 @@
 import { type Library, migrate } from "@floodgate/migrate";
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { load } from "./page.js";
 
@@ -102,21 +103,13 @@ const names = "const [on, env, limit, windowMs, duration, max] = [true, {}, 9, 6
 const more = "const [skip, handler, keyGenerator, whitelist, id] = [() => 1, () => 1, () => 'a', () => 1, () => 'a'];";
 const others = "const [message, driver, status, more, Other] = ['slow', 'memory', 503, {}, class {}];";
 
-/** The same numbers each time. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return (state >>> 8) % below;
-  };
-}
-
 it.each(Object.entries(options))(
   "%s: each call is rewritten so that rateLimit takes it, or stays and is named",
   async (library, { build, words, ours, least = 100, call: codeOf = (given) => `build({ ${given} })` }) => {
-    const next = numbers(7);
-    const calls = Array.from({ length: 600 }, () => {
-      const picked = new Set(Array.from({ length: 1 + next(5) }, () => words[next(words.length)] as string));
+    const some = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 5, size: "max" });
+    // The same calls each time.
+    const calls = fc.sample(some, { seed: 7, numRuns: 700 }).map((chosen) => {
+      const picked = new Set(chosen);
       if (library === "koa-ratelimit") picked.add("driver: 'memory'");
       // Both are needed there.
       if (library === "@nestjs/throttler") for (const word of ["limit: 5", "ttl: 60000"]) picked.add(word);
