@@ -17,9 +17,7 @@ async function ofEach(use: (framework: Framework) => Promise<void>): Promise<voi
 }
 
 /** Two requests to an app that serves the first and holds the second. */
-async function held(
-  framework: Framework,
-): Promise<{ app: ReturnType<(typeof appOf)[Framework]>; second: Promise<unknown>; browser: Browser }> {
+async function held(framework: Framework) {
   const app = appOf[framework]({ policy: leakyBucket({ capacity: 5, leak: 1, every: "10m" }) });
   const port = await listen(app.server);
   const browser = new Browser();
