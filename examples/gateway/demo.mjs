@@ -42,8 +42,8 @@ async function demo() {
     drainMs: 0,
   };
   const asked = [];
-  for (let i = 0; i < 2; i++) asked.push((await running(serve({ ...settings, listen: "127.0.0.1:0" }))).addresses.listen);
-  const proxy = (await running(gateway({ ...settings, listen: "127.0.0.1:0", upstream: `http://${app}` }))).addresses.listen;
+  for (let i = 0; i < 2; i++) asked.push((await started(serve({ ...settings, listen: "127.0.0.1:0" }))).addresses.listen);
+  const proxy = (await started(gateway({ ...settings, listen: "127.0.0.1:0", upstream: `http://${app}` }))).addresses.listen;
 
   const nginx = await started(startNginx({ config: ({ port }) => page("nginx", "listen 80", `listen 127.0.0.1:${port}`, asked[0], app) }));
   const caddy = await started(startCaddy({ config: ({ port }) => page("caddy", ":80 {", `http://127.0.0.1:${port} {`, asked[1], app) }));
@@ -115,16 +115,11 @@ async function startApp(received) {
   return `127.0.0.1:${server.address().port}`;
 }
 
+/** Waits for a server, which has `stop`, or for a service, which has `close`. `stop` stops it. */
 async function started(starting) {
-  const server = await starting;
-  stops.push(() => server.stop());
-  return server;
-}
-
-async function running(starting) {
-  const service = await starting;
-  stops.push(() => service.close());
-  return service;
+  const running = await starting;
+  stops.push(() => running.stop?.() ?? running.close());
+  return running;
 }
 
 /** Stops everything, the last one first. */
