@@ -54,14 +54,9 @@ async function kilobytes(name) {
 }
 
 function needs(name) {
-  const {
-    dependencies,
-    peerDependencies,
-    peerDependenciesMeta = {},
-  } = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
+  const manifest = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
+  const { dependencies, peerDependencies = {}, peerDependenciesMeta: meta = {} } = manifest;
   const common = ["@floodgate/core", "@floodgate/store-memory"];
-  const all = [...Object.keys(dependencies), ...Object.keys(peerDependencies ?? {})].filter(
-    (other) => peerDependenciesMeta[other]?.optional !== true,
-  );
+  const all = Object.keys({ ...dependencies, ...peerDependencies }).filter((other) => meta[other]?.optional !== true);
   return all.filter((other) => !common.includes(other)).join(", ") || "nothing";
 }
