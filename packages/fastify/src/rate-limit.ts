@@ -137,7 +137,7 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
   return withControls(Object.assign(plugin, { hook, ...meta }), limits);
 }
 
-const mountedAsHook = "rateLimit makes a plugin, not a hook. Write app.register(limit), or for one route { onRequest: limit.hook }.";
+const mountedAsHook = "@floodgate/fastify makes a plugin. Write app.register(limit), or for one route { onRequest: limit.hook }.";
 
 /** Stands for a reply that the app has sent, or will send. */
 const sentLater = Symbol("sent");

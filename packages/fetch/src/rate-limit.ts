@@ -97,7 +97,7 @@ export function rateLimit<
   };
 
   const wrap = (handler: Handler<Request, readonly unknown[]>) => {
-    functionOrNothing("rateLimit", "handler", handler ?? null, "(request) => ..., or limit.check(request)");
+    functionOrNothing("@floodgate/fetch", "handler", handler ?? null, "(request) => ..., or limit.check(request)");
     return async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
       const deciding = decide(request, context, more);
       const { response, finish } = isPromise(deciding) ? await deciding : deciding;

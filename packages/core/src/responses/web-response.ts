@@ -125,7 +125,7 @@ export class WebResponseEnd {
       return response;
     }
     // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
-    if (body === null || body.locked || this.#isHead) {
+    if (!body || body.locked || this.#isHead) {
       this.#end(status);
       return response;
     }
@@ -140,8 +140,8 @@ export class WebResponseEnd {
 
   #end(status: number): void {
     const ended = this.#ended;
-    this.#ended = undefined;
     if (ended === undefined) return;
+    this.#ended = undefined;
     ended(status);
     // The runtime may cancel the handler, so `watch` may never be called.
     if (status === clientClosedRequest) this.#keepAlive(this.#over as Promise<unknown>);
@@ -162,7 +162,7 @@ function missingHeaders(response: WebResponse, headers: readonly Header[]): [nam
     const said = response.headers.get(name);
     if (said === null) missing.push([name, value]);
     else if (list) {
-      if (said === value || `, ${said},`.includes(`, ${value},`)) break;
+      if (`, ${said},`.includes(`, ${value},`)) break;
       missing.push([name, `${value}, ${said}`]);
     }
   }
