@@ -138,8 +138,9 @@ describe.each(formatNames)("the format %s", (name) => {
     ...["caddy  | ", "web_1 | ", "[my.app-1]  | "],
     ...["2026-11-20T12:00:00.123456789Z ", "caddy-1  | 2026-11-20T12:00:00.123456789Z "],
     ...["[pod/caddy-7d9c/caddy] ", "2026-11-20T12:00:00.1+01:00 ", "[pod/caddy-7d9c/caddy] 2026-11-20T12:00:00.123456789Z "],
+    ...["caddy-7d9c5b-x2k4p caddy ", "web-0 web 2026-11-20T12:00:00.123456789Z ", "[caddy-7d9c5b-x2k4p] ", "[web-0 web] "],
     ...["2026-11-20T12:00:00.123456789Z stdout F ", "2026-11-20T12:00:00.123456789+02:00 stderr F "],
-  ])("is read behind what Docker and Kubernetes write before each line: %s", async (prefix) => {
+  ])("is read behind what Docker, kubectl, stern and kubetail write before each line: %s", async (prefix) => {
     const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
     const twice = [...lines, lines.at(-1) as string];
     for (const format of [undefined, name]) {

@@ -40,8 +40,12 @@ export class Tally {
   }
 }
 
-/** The name of a service (`caddy-1  | `) or of a pod (`[pod/caddy-7d9/caddy] `), as Docker and Kubernetes write it before each line. */
-const nameBefore = /^(?:\S{1,100} +\| |\[pod\/\S{1,400}\] )/;
+/**
+ * The name of a service (`caddy-1  | `) or of a pod, as Docker, kubectl (`[pod/caddy-7d9/caddy] `), kubetail (`[caddy-7d9 caddy] `) and stern
+ * (`caddy-7d9 caddy `) write it before each line.
+ */
+const nameBefore =
+  /^(?:\S{1,100} +\| |\[pod\/\S{1,400}\] |\[[a-z][a-z\d.-]{1,253}(?: [a-z\d-]{1,63})?\] |[a-z\d.]{1,253}-[a-z\d.-]{1,253} [a-z\d][a-z\d-]{0,62} )/;
 /** The time at which they got the line, and in the files of containers its stream. */
 const timeBefore = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) F )?/;
 
