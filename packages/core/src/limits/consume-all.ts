@@ -42,18 +42,14 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   let hasZero = false;
   for (const { limiter, key, cost, hold } of checks) {
     if (scopeOf(limiter.store) !== scope) {
-      throw new FloodgateError(
-        "FLOODGATE_DIFFERENT_STORES",
-        `consumeAll checks limiters of one store, but ${shown(limiter.name)} and ${shown(first.name)} have different ones. Give both the same store.`,
-      );
+      const message = `consumeAll checks limiters of one store, but ${shown(limiter.name)} and ${shown(first.name)} have different ones. Give both the same store.`;
+      throw new FloodgateError("FLOODGATE_DIFFERENT_STORES", message);
     }
     const named = limiter as NamedLimiter<M>;
     const text = named.keyText(checkConsumedKey(key));
     if (list.some((check) => check.limit.name === limiter.name && check.key === text)) {
-      throw new FloodgateError(
-        "FLOODGATE_DUPLICATE_NAME",
-        `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`,
-      );
+      const message = `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`;
+      throw new FloodgateError("FLOODGATE_DUPLICATE_NAME", message);
     }
     const limit = named.holding(hold, "consumeAll");
     list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost), shadow: false, dryRun: false });

@@ -179,10 +179,8 @@ const contextReader: RequestReader<unknown> = {
 /** @throws FloodgateError if a rule needs something that only an HTTP request has. */
 function checkRule<Context>(where: string, { key, match, ...rule }: Partial<Rule<Context, string>>): void {
   if (key === undefined) {
-    throw invalidOption(
-      `${where}: \`key\` is missing, and there is no client address to count by. Write key: (context) => context.userId, or key: "global".`,
-      ["key"],
-    );
+    const message = `${where}: \`key\` is missing, and there is no client address to count by. Write key: (context) => context.userId, or key: "global".`;
+    throw invalidOption(message, ["key"]);
   }
   for (const name of [key].flat()) {
     if (typeof name === "string" && /^(ip|route|(header|descriptor):.*)$/s.test(parseKeyName(name).name))
@@ -202,7 +200,6 @@ function httpOnly(where: string, what: string, option: string): FloodgateError {
     onMissingKey: ' Write "skip", "reject" or "error".',
     refundWhen: " Call refund() of the answer.",
   }[option];
-  return conflict(`${where}: ${what} is about HTTP requests, and this limit counts something else.${instead ?? " Leave it out."}`, [
-    option,
-  ]);
+  const message = `${where}: ${what} is about HTTP requests, and this limit counts something else.${instead ?? " Leave it out."}`;
+  return conflict(message, [option]);
 }

@@ -67,10 +67,8 @@ function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req
     const text = rule.keyText(checkConsumedKey(key));
     const id = JSON.stringify([name, text]);
     if (seen.has(id)) {
-      throw new FloodgateError(
-        "FLOODGATE_DUPLICATE_NAME",
-        `${shown(name)} is checked twice with the same key. Check it once, with the sum of the costs.`,
-      );
+      const message = `${shown(name)} is checked twice with the same key. Check it once, with the sum of the costs.`;
+      throw new FloodgateError("FLOODGATE_DUPLICATE_NAME", message);
     }
     seen.add(id);
     const check = rule.checkOf(limit, text, checkCost(cost));

@@ -285,10 +285,8 @@ export function isWholeIpv6<Req>(context: RequestContext<Req>, text: string): bo
 function checkPlan(plan: unknown): string | undefined {
   if (typeof plan === "string" || plan === undefined) return plan;
   if (plan === null) return undefined;
-  throw new FloodgateError(
-    "FLOODGATE_MISSING_PLAN",
-    `\`plan\` must answer the name of the request's plan, or undefined, but answered ${shown(plan)}.`,
-  );
+  const message = `\`plan\` must answer the name of the request's plan, or undefined, but answered ${shown(plan)}.`;
+  throw new FloodgateError("FLOODGATE_MISSING_PLAN", message);
 }
 
 export function noClientIp(): FloodgateError {

@@ -98,20 +98,16 @@ export class CompiledRule<Req> implements LimitDefinition {
     this.#key = atPath(["key"], () => keySource(where, key, settings, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
-      throw conflict(
-        `${where}: \`onMissingKey: "ip"\` cannot stand in for \`key: "ip"\`. Write onMissingKey: "error", "skip" or "reject".`,
-        ["onMissingKey"],
-      );
+      const message = `${where}: \`onMissingKey: "ip"\` cannot stand in for \`key: "ip"\`. Write onMissingKey: "error", "skip" or "reject".`;
+      throw conflict(message, ["onMissingKey"]);
     }
     this.#cost = costOf(where, cost, settings.costs);
     this.settle = settleOf(where, rule.settle, settings.costs, settings.cost);
     this.refundWhen = refundWhen(where, rule.refundWhen);
     this.inHeaders = rule.headers !== false;
     if (this.settle !== undefined && this.#cost === 0) {
-      throw conflict(
-        `${where}: \`cost: 0\` passes free of charge, so there is nothing for \`settle\` to settle. Reserve something: cost: 1.`,
-        ["cost"],
-      );
+      const message = `${where}: \`cost: 0\` passes free of charge, so there is nothing for \`settle\` to settle. Reserve something: cost: 1.`;
+      throw conflict(message, ["cost"]);
     }
     const policy = policyOption(where, rule);
     this.#holdMs = rule.hold === undefined ? undefined : durationOption(where, "hold", rule.hold);
@@ -143,11 +139,8 @@ export class CompiledRule<Req> implements LimitDefinition {
     }
     // Plans may be there for grants alone.
     if (!this.#settings.hasPlan && this.options.grants === undefined) {
-      throw new FloodgateError(
-        "FLOODGATE_MISSING_PLAN",
-        `${this.#where}: there are \`plans\`, but nothing says which one a request has. Write plan: (req) => req.user?.plan.`,
-        { at: ["plans"] },
-      );
+      const message = `${this.#where}: there are \`plans\`, but nothing says which one a request has. Write plan: (req) => req.user?.plan.`;
+      throw new FloodgateError("FLOODGATE_MISSING_PLAN", message, { at: ["plans"] });
     }
     const policies = atPath(["plans"], () => compilePlans(this.#where, options, base));
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
@@ -287,19 +280,15 @@ export class CompiledRule<Req> implements LimitDefinition {
     const text = namedKeyText(key, kind, digests, ipv6Prefix);
     if (text !== undefined) return text;
     const parts = [this.options.key].flat().join(", ");
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_KEY",
-      `The key of ${shown(this.name)} is a tuple of ${(kind as readonly unknown[]).length} parts, but another key was given. Write all parts in the rule's order: [${parts}].`,
-    );
+    const message = `The key of ${shown(this.name)} is a tuple of ${(kind as readonly unknown[]).length} parts, but another key was given. Write all parts in the rule's order: [${parts}].`;
+    throw new FloodgateError("FLOODGATE_INVALID_KEY", message);
   }
 
   /** The limit of the rule's own policy. @throws FloodgateError `FLOODGATE_NO_POLICY` if that is a function of the request. */
   get limit(): Limit {
     if (this.fixed !== undefined) return this.fixed;
-    throw new FloodgateError(
-      "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, so it is unknown here. Make a limiter for each policy with createLimiter.`,
-    );
+    const message = `The policy of ${shown(this.name)} is a function of the request, so it is unknown here. Make a limiter for each policy with createLimiter.`;
+    throw new FloodgateError("FLOODGATE_NO_POLICY", message);
   }
 
   get settled(): string {
@@ -329,10 +318,8 @@ export class CompiledRule<Req> implements LimitDefinition {
     }
     const known = answered();
     if (known.length > 0) return known;
-    throw new FloodgateError(
-      "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy, and plans: { pro: { limit: 1000 } }.`,
-    );
+    const message = `The policy of ${shown(this.name)} is a function of the request, and this process has decided none yet. Give the rule a policy, and plans: { pro: { limit: 1000 } }.`;
+    throw new FloodgateError("FLOODGATE_NO_POLICY", message);
   }
 }
 

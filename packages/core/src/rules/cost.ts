@@ -10,11 +10,8 @@ export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
 /** @throws FloodgateError `FLOODGATE_UNKNOWN_COST` if the app does not define this name. */
 function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
   if (Object.hasOwn(costs, name)) return costs[name] as CostFunction<Req>;
-  throw new FloodgateError(
-    "FLOODGATE_UNKNOWN_COST",
-    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${didYouMean(name, Object.keys(costs))} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`,
-    { at: [option] },
-  );
+  const message = `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${didYouMean(name, Object.keys(costs))} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`;
+  throw new FloodgateError("FLOODGATE_UNKNOWN_COST", message, { at: [option] });
 }
 
 /**
@@ -25,21 +22,15 @@ function namedCost<Req>(where: string, option: string, name: string, costs: Cost
 export function checkReachable(where: string, cost: number, limits: Iterable<Limit>): void {
   const quotas = [...limits].map(({ policy }) => policy.quota).filter((quota) => quota > 0);
   if (quotas.length === 0 || quotas.some((quota) => cost <= quota)) return;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_COST",
-    `${where}: a \`cost\` of ${cost} is above the limit, ${Math.max(...quotas)}, so every request would be rejected. Lower the cost or raise the limit.`,
-    { at: ["cost"] },
-  );
+  const message = `${where}: a \`cost\` of ${cost} is above the limit, ${Math.max(...quotas)}, so every request would be rejected. Lower the cost or raise the limit.`;
+  throw new FloodgateError("FLOODGATE_INVALID_COST", message, { at: ["cost"] });
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0. */
 export function checkRuleCost(where: string, cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_COST",
-    `${where}: \`cost\` must be ${wholeOf(1, cost)}, or 0 for a free request, but was ${shown(cost)}. Write cost: ${typeof cost === "string" && Number(cost) > 0 ? Number(cost) : 1}.`,
-    { at: ["cost"] },
-  );
+  const message = `${where}: \`cost\` must be ${wholeOf(1, cost)}, or 0 for a free request, but was ${shown(cost)}. Write cost: ${typeof cost === "string" && Number(cost) > 0 ? Number(cost) : 1}.`;
+  throw new FloodgateError("FLOODGATE_INVALID_COST", message, { at: ["cost"] });
 }
 
 /** A number as text, from the environment for example: no name of a cost. */

@@ -14,20 +14,16 @@ export function compileDescriptorMatch(where: string, match: Parts, keyed: reado
   const { domain, descriptor } = match;
   const http = (["method", "path", "header"] as const).find((part) => match[part] !== undefined);
   if (http !== undefined) {
-    throw conflict(
-      `${where}: \`match.${http}\` is for HTTP requests, and \`match.${domain === undefined ? "descriptor" : "domain"}\` is for descriptors of Envoy's rate limit service. No request has both: write two rules.`,
-      [http],
-    );
+    const message = `${where}: \`match.${http}\` is for HTTP requests, and \`match.${domain === undefined ? "descriptor" : "domain"}\` is for descriptors of Envoy's rate limit service. No request has both: write two rules.`;
+    throw conflict(message, [http]);
   }
   const entries = descriptor === undefined ? [] : atPath(["descriptor"], () => compileEntries(where, descriptor));
   for (const name of keyed) {
     const own = entries.find((entry) => entry.name === name);
     if (own === undefined) entries.push({ name, absent: false, ...valueTest(true) });
     else if (own.absent) {
-      throw conflict(
-        `${where}: the rule counts by the entry ${shown(name)}, but \`match.descriptor\` says that it must be missing, so the rule can never match. Write descriptor: { ${shown(name)}: true }.`,
-        ["descriptor", name],
-      );
+      const message = `${where}: the rule counts by the entry ${shown(name)}, but \`match.descriptor\` says that it must be missing, so the rule can never match. Write descriptor: { ${shown(name)}: true }.`;
+      throw conflict(message, ["descriptor", name]);
     }
   }
   const test = domain === undefined ? undefined : atPath(["domain"], () => valueTest(texts(where, "domain", domain, 'domain: "edge"')));
@@ -39,9 +35,8 @@ function compileEntries(where: string, descriptor: unknown): EntryTest[] {
   const named =
     typeof descriptor === "object" && descriptor !== null && !Array.isArray(descriptor) ? Object.entries(descriptor) : undefined;
   if (named === undefined || named.length === 0) {
-    throw invalidOption(
-      `${where}: \`match.descriptor\` must name entries and their values, but was ${shown(descriptor)}. Write ${example}.`,
-    );
+    const message = `${where}: \`match.descriptor\` must name entries and their values, but was ${shown(descriptor)}. Write ${example}.`;
+    throw invalidOption(message);
   }
   return named.map(([name, value]) =>
     atPath([name], () => {
@@ -61,10 +56,8 @@ function texts(where: string, option: string, value: unknown, example: string): 
   if (list.length > 0 && bad < 0) return list as readonly string[];
   const kinds = option === "domain" ? "a string or a list of strings" : "a string, a list of strings, true or false";
   const given = bad < 0 ? "an empty array" : shown(list[bad]);
-  throw invalidOption(
-    `${where}: \`match.${option}\` must be ${kinds}, but was given ${given}. Write ${example}.`,
-    Array.isArray(value) && bad >= 0 ? [bad] : [],
-  );
+  const message = `${where}: \`match.${option}\` must be ${kinds}, but was given ${given}. Write ${example}.`;
+  throw invalidOption(message, Array.isArray(value) && bad >= 0 ? [bad] : []);
 }
 
 /** Whether a descriptor fits all parts of a match. Of several entries with one key, one must fit. */
@@ -105,17 +98,13 @@ function checkForDescriptors(where: string, { fixed, plans, options }: CheckedRu
   const limits = [{ at: ["policy"], limit: fixed }, ...[...(plans ?? [])].map(([plan, limit]) => ({ at: ["plans", plan], limit }))];
   const queue = limits.find(({ limit }) => limit?.policy.algorithm === "leaky-bucket");
   if (queue !== undefined) {
-    throw conflict(
-      `${where}: \`${queue.at.join(".")}\` is a leaky-bucket, which holds requests, but Envoy's rate limit service only allows or rejects. Write algorithm: gcra or token-bucket.`,
-      queue.at,
-    );
+    const message = `${where}: \`${queue.at.join(".")}\` is a leaky-bucket, which holds requests, but Envoy's rate limit service only allows or rejects. Write algorithm: gcra or token-bucket.`;
+    throw conflict(message, queue.at);
   }
   const held = limits.find(({ limit }) => limit?.policy.holdMs !== undefined);
   if (held !== undefined) {
-    throw conflict(
-      `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never says when. Use another policy without \`hold\`, or floodgate gateway.`,
-      options.hold === undefined ? held.at : ["hold"],
-    );
+    const message = `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never says when. Use another policy without \`hold\`, or floodgate gateway.`;
+    throw conflict(message, options.hold === undefined ? held.at : ["hold"]);
   }
   for (const option of ["settle", "refundWhen"] as const) {
     if (options[option] === undefined) continue;

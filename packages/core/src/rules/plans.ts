@@ -51,28 +51,22 @@ export function policyOption<Req>(
   const { policy, limit, window } = rule;
   if (policy !== undefined) {
     if (limit !== undefined || window !== undefined) {
-      throw conflict(
-        `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`,
-        [limit === undefined ? "window" : "limit"],
-      );
+      const message = `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`;
+      throw conflict(message, [limit === undefined ? "window" : "limit"]);
     }
     return typeof policy === "function" && factoryName(policy) === undefined
       ? (policy as (request: Req) => unknown)
       : atPath(["policy"], () => toPolicy(where, policy));
   }
   if (typeof limit === "function") {
-    throw invalidOption(
-      `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`,
-      ["limit"],
-    );
+    const message = `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`;
+    throw invalidOption(message, ["limit"]);
   }
   if (limit === undefined || window === undefined) {
     const given =
       limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither `limit` nor `window`";
-    throw new FloodgateError(
-      "FLOODGATE_MISSING_LIMIT",
-      `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
-    );
+    const message = `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`;
+    throw new FloodgateError("FLOODGATE_MISSING_LIMIT", message);
   }
   return atPath([], () => slidingWindowCounter({ limit, window }), where);
 }
@@ -135,8 +129,6 @@ function isDate(text: string): boolean {
 const isInstant = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function invalid(where: string, option: "grants" | "plan" | "until", what: string, given: unknown, write = example): FloodgateError {
-  return invalidOption(
-    `${where}: \`${option}\` ${option === "grants" ? "" : "of a grant "}must be ${what}, but was ${shown(given)}. Write ${write}.`,
-    [option],
-  );
+  const message = `${where}: \`${option}\` ${option === "grants" ? "" : "of a grant "}must be ${what}, but was ${shown(given)}. Write ${write}.`;
+  return invalidOption(message, [option]);
 }
