@@ -51,7 +51,7 @@ export function peekAt(guard: Guard, limit: Limit, key: string): Promised<Decisi
   return isZero(limit) ? zeroDecision(limit, 1) : guard.peek(limit, key);
 }
 
-/** A limit of 0 has no state. But a block belongs to the name and key, so the store is asked with a limit of 1, which a share has at least. */
+/** A limit of 0 has no state, but its key may be blocked. So the store is asked under a limit of 1, the least that `shareOf` makes. */
 export function keyStateAt(guard: Guard, limit: Limit, key: string): Promised<Inspection> {
   if (!isZero(limit)) return guard.keyState(limit, key);
   return andThen<Inspection, Inspection>(guard.keyState(createLimit(limit.name, shareOf(limit.policy, 1)), key), (inspection) => {

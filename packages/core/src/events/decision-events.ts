@@ -85,7 +85,10 @@ export function emitNotCounted(
   });
 }
 
-/** Emits the event of a request, unless an earlier middleware has said as much. */
+/**
+ * Emits the event of a request, unless an earlier middleware has said as much.
+ * @param decided the decision, or the name of the rule if there was none.
+ */
 export function emitRequest(
   listener: EventListener | undefined,
   result: RequestResult,

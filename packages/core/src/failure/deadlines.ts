@@ -12,12 +12,12 @@ const sampleMs = 2;
 /** How late a timer may be in a loop that is not blocked. */
 const slackMs = 2;
 
-/** All that wait, with one timer: a timer each would take as long as a decision. In no order; each knows its index. */
+/** They share one timer, because a timer for each would cost as much as a decision. They are in no order, and each knows its index. */
 const waiting: Waiter[] = [];
 let timer: unknown;
 /** When the timer fires, by the steady clock; infinite if there is no timer. */
 let firesMs = Number.POSITIVE_INFINITY;
-/** A lower bound of all deadlines, by the running clock; infinite if there is no timer. */
+/** A lower bound of all deadlines, by `unblockedMs`; infinite if there is no timer. */
 let dueMs = Number.POSITIVE_INFINITY;
 /** The total time in which the event loop was blocked while something waited. */
 let blockedMs = 0;
@@ -39,11 +39,11 @@ export abstract class Waiter<T = unknown> {
   settled = false;
   /** When it was made, by the steady clock. */
   readonly askedMs: number = steadyMs();
-  /** The deadline by the running clock (`unblockedMs`), which stops while the event loop is blocked. It may be extended. */
+  /** The deadline by `unblockedMs`, which stops while the event loop is blocked. It may be extended. */
   deadlineMs: number;
   /** The hard deadline by the steady clock, which applies even if the event loop is blocked. */
   readonly latestMs: number;
-  /** Its index among all that wait, which this file maintains; -1 if it does not wait. */
+  /** Its index in `waiting`; -1 if it does not wait. Only this file changes it. */
   place: number = -1;
   #resolve!: (value: unknown) => void;
   #reject!: (error: unknown) => void;
@@ -184,7 +184,7 @@ function giveUp(over: readonly Waiter[]): void {
   for (const waiter of expired) waiter.expire();
 }
 
-/** Milliseconds until a time of the running clock, at least 1. */
+/** Milliseconds until a time of `unblockedMs`, at least 1. */
 export function msUntil(deadlineMs: number): number {
   return Math.max(1, deadlineMs - unblockedMs());
 }

@@ -98,7 +98,7 @@ export class LocalFallback implements FallbackDecider {
   }
 
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision {
-    const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
+    const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#shareForChange(check.limit, check.key) })));
     for (const decision of made) this.#noteExpiry(decision);
     const counted = made.map((decision, i) => this.#degraded((checks[i] as Check).limit, decision));
     if (passesAll(checks, counted)) {
@@ -116,7 +116,7 @@ export class LocalFallback implements FallbackDecider {
 
   /** Records usage that has happened. Returns the units that were counted. */
   charge(limit: Limit, key: string, cost: number): number {
-    const share = this.#changing(limit, key);
+    const share = this.#shareForChange(limit, key);
     const units = this.#fallback.settle(share, key, nothingReserved, cost);
     this.#usageOf(idOf(share, key), limit);
     this.#noteExpiry(this.#fallback.peek(share, key));
@@ -138,7 +138,7 @@ export class LocalFallback implements FallbackDecider {
   }
 
   reset(limit: Limit, key: string): void {
-    const share = this.#changing(limit, key);
+    const share = this.#shareForChange(limit, key);
     this.#fallback.reset(share, key);
     this.#unreported.delete(idOf(share, key));
   }
@@ -218,8 +218,8 @@ export class LocalFallback implements FallbackDecider {
     this.#unreportedUntilMs = Math.max(this.#unreportedUntilMs, atMs + resetAfterMs, untilMs);
   }
 
-  /** The share of a limit, for a call that changes the key. It outdates a hand-over in flight. */
-  #changing(limit: Limit, key: string): Limit {
+  /** The share of a limit, for a call that changes the key, so that a hand-over in flight is outdated. */
+  #shareForChange(limit: Limit, key: string): Limit {
     const share = this.#shareOf(limit);
     if (this.#handingOver.size > 0) this.#handingOver.delete(idOf(share, key));
     return share;

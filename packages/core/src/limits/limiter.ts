@@ -151,7 +151,7 @@ export interface LimitDefinition {
   readonly name: string;
   /** Throws `FLOODGATE_NO_POLICY` if the policy is a function of the request. */
   readonly limit: Limit;
-  /** How receipts and charges are settled: under this limit, or with a name each under its own. */
+  /** The limit under which charges are settled. A rule has several limits, so it has its name here: each charge is settled under its own. */
   readonly settled: Limit | string;
   /** All limits under which a key may have a count. */
   limits(): Promised<readonly PlannedLimit[]>;

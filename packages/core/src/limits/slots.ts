@@ -29,8 +29,8 @@ export function slotsHeld(): string[] {
   return [...held].map(({ charge }) => charge.limit.name);
 }
 
-/** Renews all slots of one store in this process that last equally long, in one go each third of that time. */
-class Keeper {
+/** Renews all slots of one store that have the same `hold`, together, three times in that time. */
+class SlotRenewer {
   readonly #holdMs: number;
   readonly #slots = new Set<Slot>();
   #timer: unknown;
@@ -86,7 +86,7 @@ class Keeper {
   }
 }
 
-const keepers = new WeakMap<object, Map<number, Keeper>>();
+const renewers = new WeakMap<object, Map<number, SlotRenewer>>();
 
 /** Renews the slot that a decision has charged, if it has, until it is settled. */
 export function keepSlot(decision: Decision, onEvent: EventListener | undefined): void {
@@ -96,17 +96,17 @@ export function keepSlot(decision: Decision, onEvent: EventListener | undefined)
   const { scope } = charge.settler;
   const { name, policy } = charge.limit;
   const holdMs = policy.holdMs as number;
-  const byHold = getOrMake(keepers, scope, () => new Map<number, Keeper>());
-  const keeper = workEndsWithRequest ? new Keeper(holdMs) : getOrMake(byHold, holdMs, () => new Keeper(holdMs));
+  const byHold = getOrMake(renewers, scope, () => new Map<number, SlotRenewer>());
+  const renewer = workEndsWithRequest ? new SlotRenewer(holdMs) : getOrMake(byHold, holdMs, () => new SlotRenewer(holdMs));
   const lost = (counted: boolean): void => activeListener(onEvent)?.({ type: "slot-lost", name, key: charge.key, decision, counted });
   const slot: Slot = { charge, lost, renewing: undefined };
   charge.slot = {
     end: () => {
-      keeper.delete(slot);
+      renewer.delete(slot);
       return slot.renewing;
     },
   };
-  keeper.add(slot);
+  renewer.add(slot);
 }
 
 /**

@@ -31,7 +31,7 @@ export class RateLimitSetup<Req> {
   /** Where the rules come from, if they may change. */
   readonly source: RuleSource | undefined;
   protected readonly where: string;
-  /** The client of the store, not of the app. */
+  /** How this middleware calls its store. */
   readonly client: StoreClient & { readonly guard: OwnGuard };
   protected readonly rules: ActiveRules<Req>;
   protected readonly responder: Responder<Req>;

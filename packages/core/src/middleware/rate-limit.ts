@@ -28,6 +28,7 @@ export class RateLimit<Req> extends RateLimitSetup<Req> {
    */
   decide(request: Req): Promised<Outcome> {
     const version = this.rules.current;
+    // Undefined if the reader fails.
     let made: RequestContext<Req> | undefined;
     try {
       const context = new RequestContext(request, this, this.settings);

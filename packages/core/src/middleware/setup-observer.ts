@@ -34,7 +34,10 @@ export class SetupObserver<Req> {
   readonly #checksProxy: boolean;
   readonly #warn: Warn;
   readonly #attach: (observer: SetupObserver<Req> | undefined) => void;
-  /** `"new"` until the end of the run of the event loop that made the middleware. If a request comes in that run: its app's, until the next. */
+  /**
+   * `"new"` until the synchronous code that made the middleware has run. If that code passes it a request, it is a suspect: then this is what
+   * its app's suspects share, until it meets a second request. Undefined if it is no suspect.
+   */
   #madePerRequest: MadePerRequest | "new" | undefined;
   #requestsLeft = maxRequests;
   /** The number of requests whose checks are still to be kept. */

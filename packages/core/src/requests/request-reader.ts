@@ -64,7 +64,7 @@ export const lostAddress = "?";
  * Whether the client has disconnected. After a reset, the socket has only its own address until Node notices. A Unix socket has neither.
  * Requests in tests may have no socket.
  */
-export function isGone({ socket }: { readonly socket?: NodeConnection | undefined }): boolean {
+export function nodeHasLeft({ socket }: { readonly socket?: NodeConnection | undefined }): boolean {
   return !!socket?.destroyed || (!!socket?.localAddress && !socket.remoteAddress);
 }
 
@@ -76,7 +76,7 @@ export const nodeReader: NodeReader<NodeMessage> = {
   method: ({ method }) => method ?? "GET",
   header: nodeHeader,
   remoteAddress: ({ socket }) => socket.remoteAddress,
-  hasLeft: isGone,
+  hasLeft: nodeHasLeft,
 };
 
 /** Reads requests that have one of Node. @param of returns it. */
@@ -85,7 +85,7 @@ export function nodeReaderOf<Req>(of: (request: Req) => NodeMessage): NodeReader
     method: (request) => of(request).method ?? "GET",
     header: (request, name) => nodeHeader(of(request), name),
     remoteAddress: (request) => of(request).socket.remoteAddress,
-    hasLeft: (request) => isGone(of(request)),
+    hasLeft: (request) => nodeHasLeft(of(request)),
   };
 }
 

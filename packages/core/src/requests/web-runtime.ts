@@ -1,5 +1,5 @@
 import type { NodeResponse, NodeSocket } from "../responses/response-end.js";
-import { isGone, lostAddress, type NodeConnection } from "./request-reader.js";
+import { lostAddress, type NodeConnection, nodeHasLeft } from "./request-reader.js";
 
 /** The used part of a `Request` of the Fetch API. Typed by structure, because core is compiled without the types of any runtime. */
 export interface WebRequest {
@@ -96,7 +96,7 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
  */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
   const { incoming, remoteAddr } = runtimeOf(request, passed);
-  return incoming ? isGone(incoming) : request.signal.aborted || remoteAddr?.hostname === "0.0.0.0";
+  return incoming ? nodeHasLeft(incoming) : request.signal.aborted || remoteAddr?.hostname === "0.0.0.0";
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */

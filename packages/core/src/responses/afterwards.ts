@@ -32,12 +32,12 @@ export function afterwards<Req>(
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
       const { refundWhen, settle } = check.rule;
-      if (hasSlots(check.limit.policy)) return change(check, decision, client);
+      if (hasSlots(check.limit.policy)) return settleOrRefund(check, decision, client);
       const isRefund = refundWhen !== undefined && judgeOnce(refundWhen, () => isRefunded(status, refundWhen, client));
       const realCost = (): Promised<number | undefined> => settle && settleOnce(settle, () => settle(request, { status }));
       return andThen<boolean, unknown>(isRefund, (refunds) => {
-        if (refunds) return change(check, decision, client);
-        return decision.allowed ? change(check, decision, client, realCost) : undefined;
+        if (refunds) return settleOrRefund(check, decision, client);
+        return decision.allowed ? settleOrRefund(check, decision, client, realCost) : undefined;
       });
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
@@ -46,7 +46,7 @@ export function afterwards<Req>(
 
 function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): Promised<boolean> {
   const fault = (error: unknown): boolean => {
-    failed("refund-failed", undefined, client, error);
+    reportFailure("refund-failed", undefined, client, error);
     return false;
   };
   const refunds = (answer: unknown): boolean => yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
@@ -63,7 +63,7 @@ function onceEach(): <T>(of: unknown, run: () => T) => T {
 }
 
 /** Settles a request to its real cost, if its rule has `settle`. Without `realCost`, gives back what it was charged. */
-function change<Req>(
+function settleOrRefund<Req>(
   check: RuleCheck<Req>,
   decision: Decision,
   client: StoreClient,
@@ -82,12 +82,12 @@ function change<Req>(
   };
   return runInBackground(
     () => (realCost === undefined ? settle(undefined) : andThen<unknown, unknown>(realCost(), settleReal)),
-    (error) => failed(realCost === undefined ? "refund-failed" : "settle-failed", check, client, error),
+    (error) => reportFailure(realCost === undefined ? "refund-failed" : "settle-failed", check, client, error),
   );
 }
 
 /** Reports a failure after the response, by event or on the console. */
-function failed<Req>(
+function reportFailure<Req>(
   type: "refund-failed" | "settle-failed",
   check: RuleCheck<Req> | undefined,
   { onEvent }: StoreClient,
