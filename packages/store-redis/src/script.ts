@@ -138,8 +138,7 @@ function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude
   for (const name of ["values", "debts", "shared-bucket", "held-units"]) templates.take(lua(name));
   // Twins with a `decide` and a `settle` of their own replace these.
   if (twin !== undefined) templates.take(lua("windows"));
-  const names = twin === undefined ? [] : [...parametersOf(twin), ...placesOf(twin.cells)];
-  const constants = twin === undefined ? "" : templates.take(lua(twin.name), names);
+  const constants = twin === undefined ? "" : templates.take(lua(twin.name));
   return { templates, prelude, constants };
 }
 
