@@ -1,5 +1,15 @@
 import { expect, it } from "vitest";
-import { type Checked, decisionOf, type FetchContext, fixedWindow, leakyBucket, memoryStore, rateLimit, vercelIp } from "../src/index.js";
+import {
+  type Checked,
+  concurrency,
+  decisionOf,
+  type FetchContext,
+  fixedWindow,
+  leakyBucket,
+  memoryStore,
+  rateLimit,
+  vercelIp,
+} from "../src/index.js";
 
 const policy = fixedWindow({ limit: 2, window: "365d" });
 const ip = "192.0.2.1";
@@ -176,6 +186,26 @@ it.each([
   const limit = rateLimit({ rules: [{ name: "page", limit: 5, window: "365d", key: "global", match: { path } }] });
   expect((await limit.check(new Request(`http://h${target}?x`))).decision?.name).toBe("page");
   expect((await limit.check(new Request(`http://h/other${target}`))).decision?.name).toBe(undefined);
+});
+
+// Those of Azure Functions.
+it("requests without a signal are limited, refunded, held, and give their slots back", async () => {
+  const unsignalled = (): Request => Object.defineProperty(request(), "signal", { value: undefined });
+  await expect(rateLimit({ policy }).check(unsignalled())).rejects.toMatchObject({ code: "FLOODGATE_NO_CLIENT_IP" });
+  const policies = [concurrency({ limit: 1, hold: "1d" }), leakyBucket({ capacity: 2, leak: 100, every: "1s" })];
+  const statuses: number[] = [];
+  for (const limited of [
+    ...policies.map((one) => rateLimit({ policy: one })),
+    rateLimit({ policy, refundWhen: (status) => status < 500 }),
+  ]) {
+    const handler = limited(any(() => new Response("hello")));
+    for (let i = 0; i < 4; i++) {
+      const response = await handler(unsignalled(), { ip });
+      statuses.push(response.status);
+      await response.text();
+    }
+  }
+  expect(new Set(statuses)).toEqual(new Set([200]));
 });
 
 it("clientIp says which header counts: X-Forwarded-For behind a proxy, X-Real-IP on Vercel", async () => {

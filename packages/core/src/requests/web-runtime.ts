@@ -6,7 +6,8 @@ export interface WebRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: { get(name: string): string | null };
-  readonly signal: WebSignal;
+  /** Missing in Azure Functions. */
+  readonly signal?: WebSignal | undefined;
 }
 
 export interface WebSignal {
@@ -96,7 +97,7 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
  */
 export function hasLeft(request: WebRequest, passed: unknown): boolean {
   const { incoming, remoteAddr } = runtimeOf(request, passed);
-  return incoming ? nodeHasLeft(incoming) : request.signal.aborted || remoteAddr?.hostname === "0.0.0.0";
+  return incoming ? nodeHasLeft(incoming) : request.signal?.aborted || remoteAddr?.hostname === "0.0.0.0";
 }
 
 /** The socket of a request that may become a WebSocket, if a server of Node passes it: such a request has no `outgoing`. */

@@ -23,7 +23,8 @@ declare const TransformStream: new (
 const departures = new WeakMap<WebSignal | NodeSocket, (() => void)[]>();
 
 /** Adds one listener per signal or socket, because Node warns of more than ten. */
-function whenGone(client: WebSignal | NodeSocket, gone: () => void): void {
+function whenGone(client: WebSignal | NodeSocket | undefined, gone: () => void): void {
+  if (client === undefined) return;
   const waiting = departures.get(client);
   if ("aborted" in client ? client.aborted : client.destroyed) gone();
   else if (waiting) waiting.push(gone);
@@ -44,7 +45,6 @@ function whenGone(client: WebSignal | NodeSocket, gone: () => void): void {
  */
 export function turnOf(request: WebRequest, passed: unknown, delayMs: number, waiting: HeldRequests): Promise<boolean> {
   const outgoing = outgoingOf(request, passed);
-  const client = upgradedSocketOf(request, passed) ?? request.signal;
   return new Promise((resolve) => {
     const cancel = waiting.hold(delayMs, () => resolve(true));
     const left = (): void => {
@@ -52,7 +52,7 @@ export function turnOf(request: WebRequest, passed: unknown, delayMs: number, wa
       resolve(false);
     };
     if (outgoing) whenEnded(outgoing, left);
-    else whenGone(client, left);
+    else whenGone(upgradedSocketOf(request, passed) ?? request.signal, left);
   });
 }
 
