@@ -47,7 +47,7 @@ export const fetchReader: RequestReader<FetchRequest> = {
     if (params && Object.values(params).some((value) => /^\.\.?(#|$)|\\/.test(value))) return [{ path: "..", unknown: "before" }];
     const path = new URL(url).pathname;
     // What SvelteKit, Qwik City and React Router append to the path of a page when they fetch its data, or call its action.
-    const page = path.replace(/(\/?__|\/q-)data\.json$|(\/_(root)?)?\.data$/, "");
+    const page = path.replace(/(\/?__|\/q-)data\.json$|(\/_(root)?)?\.(data|rsc)$/, "");
     // Some servers pass a URL as the client wrote it. To Elysia, a `#` is part of the path.
     const sent = url.slice(url.indexOf("/", 8)).replace(/\?.*/, "");
     return page === sent ? page : [path, page, sent, sent.replace(/#.*/, "")];

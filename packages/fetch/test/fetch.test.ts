@@ -177,6 +177,8 @@ it.each([
   ["/posts/:id", "/posts/7/q-data.json"],
   ["/login", "/login.data"],
   ["/login", "/login/_.data"],
+  ["/login", "/login.rsc"],
+  ["/", "/_.rsc"],
   ["/", "/_root.data"],
   ["/", "/__data.json"],
   ["/a.html", "/a.html__data.json"],

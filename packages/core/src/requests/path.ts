@@ -35,9 +35,9 @@ const maxSplits = 4;
 
 /**
  * What servers read in different ways: separators that are not a `/`, empty segments, parameters (`;x`), a dot or a space at the end of a
- * segment, control characters, and bytes that are sent as they are.
+ * segment, control characters, bytes that are sent as they are, and a `%` that was encoded.
  */
-const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[ef]|3b|5c|[01][\da-f]|7f|20(?:\/|$))/i;
+const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[5ef]|3b|5c|[01][\da-f]|7f|20(?:\/|$))/i;
 
 /**
  * Reads a request's path as written, like routers do. Handlers and other servers may see another path: they resolve it as a URL or as a file
@@ -82,7 +82,12 @@ function readingsOfText(target: string): Readings {
   if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
   if (path.length > maxUnusual) return [ofLong(path)];
   // To servers that resolve targets as URLs, what follows two slashes is a host.
-  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, "")])].flatMap(readingsOfUnusual);
+  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, ""), decodedAgain(path)])].flatMap(readingsOfUnusual);
+}
+
+/** Astro decodes a path until nothing changes, or eleven times. */
+function decodedAgain(path: string, most = 12): string {
+  return most > 0 && path.includes("%25") ? decodedAgain(decoded(withMarks(path)), most - 1) : path;
 }
 
 function readingsOfUnusual(path: string): Reading[] {
@@ -201,7 +206,7 @@ function lowestDepth(segments: readonly string[], first: number): number {
   return Math.max(0, lowest);
 }
 
-const isUnusual = (segment: string): boolean => segment === "" || /[\\;\x01\x02]|[. ]$/.test(segment);
+const isUnusual = (segment: string): boolean => /^$|[\\;\x01\x02]|[. ]$/.test(segment);
 
 /** A segment, and what it is made of for servers that take some of its separators for a slash, or drop its parameters. */
 function waysToRead(segment: string): string[] {
@@ -215,13 +220,15 @@ function waysToRead(segment: string): string[] {
 }
 
 function ofLong(path: string): Reading {
-  const isRemoving = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?: |%20)*(?:[/\\;]|%2f|%5c|%3b|$)/i.test(path);
+  const isRemoving = dotSegment.test(decoded(withMarks(path)));
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
-  const head = written(decoded(usual).toLowerCase()).slice(0, maxSegments - segmentsAtEnd);
+  const head = written(folded(usual)).slice(0, maxSegments - segmentsAtEnd);
   const end = path.slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);
   const tail: string[] = [];
-  for (let segment = end.pop(); segment && !unusual.test(segment); segment = end.pop()) {
-    if (tail.unshift(folded(segment)) === segmentsAtEnd) break;
+  while (tail.length < segmentsAtEnd) {
+    const segment = end.pop();
+    if (!segment || unusual.test(segment)) break;
+    tail.unshift(folded(segment));
   }
   return [...head, anySegments, ...tail];
 }

@@ -63,9 +63,9 @@ function framework(name: string, mounts: readonly string[], kind: Kind): Framewo
 
 const end: Handle = (_request, response) => response.end();
 
-/** A router without mounts, on a server of Node. */
-const alone: Framework = {
-  name: "find-my-way",
+/** A router without mounts, on a server of Node. @param rewrite what the server does to a target after the limit. */
+const alone = (name: string, rewrite = (target: string) => target): Framework => ({
+  name,
   abilities: { mounts: ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], files: false, rewrites: false },
   http2: true,
   overcounts: true,
@@ -89,12 +89,30 @@ const alone: Framework = {
     } catch {
       return undefined;
     }
-    return (request, response) => limit(request, response, () => void router.lookup(request, response));
+    return (request, response) => {
+      limit(request, response, () => {
+        request.url = rewrite(request.url as string);
+        router.lookup(request, response);
+      });
+    };
   },
-};
+});
+
+/** As Astro does. */
+function decodedToTheEnd(target: string): string {
+  const [path = "", ...query] = target.split("?");
+  let last = path;
+  try {
+    for (let next = decodeURI(last); next !== last; next = decodeURI(next)) last = next;
+  } catch {
+    // A `%` that encodes nothing is left.
+  }
+  return [last, ...query].join("?");
+}
 
 export const node: readonly Framework[] = [
-  alone,
+  alone("find-my-way"),
+  alone("find-my-way, after a path was decoded to the end", decodedToTheEnd),
   framework("router", ["/api", "/users/:id", "/:x", "/v1", "/items", "/Api"], {
     make: () => Router(),
     listenerOf: (app) => (request, response) => app(request, response, () => response.end()),

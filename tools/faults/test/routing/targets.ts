@@ -58,7 +58,7 @@ function mutate(random: Random, target: string): string {
     case 3:
       return target.slice(0, at) + flipped(target[at] ?? "") + target.slice(at + 1);
     case 4:
-      return target.slice(0, at) + encoded(target[at] ?? "") + target.slice(at + 1);
+      return target.slice(0, at) + encoded(target[at] ?? "", random.from(["%", "%", "%25", "%2525"])) + target.slice(at + 1);
     case 5:
       return random.from(["/en", "/v1", "/api", "/x", "/..", "/.", "/old"]) + target;
     case 6:
@@ -78,6 +78,6 @@ function flipped(character: string): string {
   return character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase();
 }
 
-function encoded(character: string): string {
-  return character === "" ? "" : `%${character.charCodeAt(0).toString(16).padStart(2, "0").slice(-2)}`;
+function encoded(character: string, sign: string): string {
+  return character === "" ? "" : `${sign}${character.charCodeAt(0).toString(16).padStart(2, "0").slice(-2)}`;
 }
