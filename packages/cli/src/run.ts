@@ -23,7 +23,7 @@ import { sanitize, sanitizeLines } from "./output/terminal.js";
  * @returns the exit code. The promise never rejects.
  */
 export async function run(args: readonly string[], io: Io): Promise<number> {
-  const program = createProgram(io);
+  const program = createProgram(io, args);
   try {
     await addGateways(program, io, args);
     addMigrate(program);
@@ -58,7 +58,7 @@ const commands = [
 ];
 
 /** Throws a CommanderError where commander would exit the process. */
-function createProgram(io: Io): Command {
+function createProgram(io: Io, args: readonly string[]): Command {
   const program = new Command("floodgate")
     .description(
       "Rate limits by rules: check rules, try them on access logs, activate them through Redis, show and reset what a key has used.",
@@ -71,7 +71,7 @@ function createProgram(io: Io): Command {
     .configureOutput({
       writeOut: (text) => io.out(text),
       // Errors repeat arguments, which may contain control characters.
-      writeErr: (text) => io.err(sanitizeLines(text)),
+      writeErr: (text) => io.err(sanitizeLines(withOtherName(text, program, args))),
       getOutHasColors: () => io.hasColors,
       getErrHasColors: () => io.hasColors,
     })
@@ -81,6 +81,23 @@ function createProgram(io: Io): Command {
     );
   for (const add of commands) add(program, io);
   return program;
+}
+
+/** What an option is called in another command, or elsewhere. Its spelling is not similar, or is more so to an option of another meaning. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  "--rules": ["--file"],
+  "--file": ["--rules"],
+  "--policy": ["--compare"],
+  "--port": ["--listen", "--redis"],
+  "--host": ["--listen", "--redis"],
+};
+
+/** An error of commander, with the option of the command that is meant by an unknown one. */
+function withOtherName(text: string, program: Command, [name]: readonly string[]): string {
+  const [, unknown = ""] = /unknown option '(--[a-z]+)/.exec(text) ?? [];
+  const command = program.commands.find((one) => one.name() === name);
+  const meant = otherNames[unknown]?.find((other) => command?.options.some(({ long }) => long === other));
+  return meant === undefined ? text : text.replace(/\n(\(Did you mean.*\n)?/, `\n(Did you mean ${meant}?)\n`);
 }
 
 /**
