@@ -28,12 +28,20 @@ import {
 type Name = Policy["algorithm"];
 type PolicyOf<N extends Name> = Extract<Policy, { algorithm: N }>;
 
+/** What was settled while units passed. Bounds count units by their real cost. */
+interface Meanwhile {
+  /** Debts were paid off: then a refill may add more than the bucket holds. */
+  readonly owing?: boolean;
+  /** Units came back: then a bucket may lack nothing although it keeps the spacing of its refills. */
+  readonly refunded?: boolean;
+}
+
 /** What the suite has to know of an algorithm, to judge how a store hosts it. It shares no code with the algorithm itself. */
 interface Judged<P> {
   /** The definition, for the model. */
   readonly rules: (policy: P) => Rules<unknown>;
   /** See `mostIn`. */
-  readonly mostIn: (policy: P, fromMs: number, stretchMs: number, owing: boolean) => bigint;
+  readonly mostIn: (policy: P, fromMs: number, stretchMs: number, meanwhile: Meanwhile) => bigint;
   /** Two plans combined: the larger quota and amount, and the larger of what else differs. */
   readonly larger: (a: P, b: P, quota: number, amount: number) => P;
   /** Small policies of all options. */
@@ -161,9 +169,9 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
   },
   "token-bucket": {
     rules: (policy) => (policy.style === "interval" ? intervalRules(policy) : smoothRules(policy.capacity, policy.refill, policy.everyMs)),
-    mostIn({ capacity, refill, everyMs, style }, _, stretchMs, owing) {
+    mostIn({ capacity, refill, everyMs, style }, _, stretchMs, { owing, refunded }) {
       if (style === "smooth") return BigInt(capacity) + flowed(refill, everyMs, stretchMs);
-      return mostByInterval(capacity, owing ? refill : Math.min(refill, capacity), stretchMs / everyMs);
+      return mostByInterval(capacity, owing ? refill : Math.min(refill, capacity), stretchMs / everyMs, refunded);
     },
     larger: ({ everyMs, style }, _, capacity, refill) => tokenBucket({ capacity, refill, every: ms(everyMs), style }),
     small: fc
@@ -275,20 +283,17 @@ export function amountOf(policy: Policy): number {
   return "refill" in policy ? policy.refill : "leak" in policy ? policy.leak : policy.limit;
 }
 
-/**
- * The most units that may pass from `fromMs` to `fromMs + stretchMs`, both ends included.
- * @param owing whether debts were paid off meanwhile: then a refill may add more than the bucket holds.
- */
-export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing = false): bigint {
-  return judgedOf(policy).mostIn(policy, fromMs, stretchMs, owing);
+/** The most units that may pass from `fromMs` to `fromMs + stretchMs`, both ends included. */
+export function mostIn(policy: Policy, fromMs: number, stretchMs: number, meanwhile: Meanwhile = {}): bigint {
+  return judgedOf(policy).mostIn(policy, fromMs, stretchMs, meanwhile);
 }
 
 /**
  * Refills are evenly spaced until the bucket is full; the next request on a full bucket restarts the spacing. So there are two cases:
  * a full bucket and refills after whole intervals, or a bucket that lacks one token and a first refill at any moment.
  */
-function mostByInterval(capacity: number, refill: number, intervals: number): bigint {
+function mostByInterval(capacity: number, refill: number, intervals: number, refunded = false): bigint {
   const full = BigInt(capacity) + BigInt(refill) * BigInt(Math.floor(intervals));
-  const running = BigInt(capacity - 1) + BigInt(refill) * BigInt(Math.ceil(intervals));
+  const running = BigInt(refunded ? capacity : capacity - 1) + BigInt(refill) * BigInt(Math.ceil(intervals));
   return full > running ? full : running;
 }

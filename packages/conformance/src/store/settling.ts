@@ -125,7 +125,7 @@ export function settlingCases(suite: Suite): void {
           // Every unit charged is counted: in a window exactly, in a bucket until it is paid off.
           const most = isWindow(policy)
             ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
-            : mostIn(policy, nowMs, resetAfterMs, true);
+            : mostIn(policy, nowMs, resetAfterMs, { owing: true });
           assert.ok(owed <= most, `${owed} units charged in addition, and ${most} counted`);
           for (const [atMs, allowed] of [
             [nowMs + retryAfterMs, true],

@@ -122,7 +122,7 @@ class Turns {
   readonly #charges: Charge[] = [];
   #asked = 0;
   #latestMs = startMs;
-  #owing = false;
+  readonly #meanwhile = { owing: false, refunded: false };
   /** Whether a refund gave back more than it would have under the largest plan alone. */
   #gaveMore = false;
 
@@ -217,7 +217,7 @@ class Turns {
       fromMs = charge.decision.atMs;
       units += charge.units;
       const stretchMs = toMs - fromMs;
-      const most = mostIn(policy, fromMs, stretchMs, this.#owing);
+      const most = mostIn(policy, fromMs, stretchMs, this.#meanwhile);
       assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
     }
   }
@@ -233,7 +233,8 @@ class Turns {
     const alone = await this.#at(atMs, () => store.settle(this.#largest, this.#key, asCharge(charge.alone), cost));
     this.#gaveMore ||= change < alone;
     charge.units += BigInt(Math.floor(change));
-    this.#owing ||= change > 0;
+    this.#meanwhile.owing ||= change > 0;
+    this.#meanwhile.refunded ||= change < 0;
   }
 }
 
