@@ -124,7 +124,7 @@ it("makes later requests fit beside the real costs of earlier ones", async (worl
         for (const earlier of used) {
           units += earlier.units;
           const stretchMs = decision.atMs - earlier.atMs;
-          const most = mostIn(policy, earlier.atMs, stretchMs, true);
+          const most = mostIn(policy, earlier.atMs, stretchMs, { owing: true });
           // A window's debt ends with the window.
           if (policy.algorithm.includes("window") && most > BigInt(policy.quota)) break;
           assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { fixedWindow, type RequestEvent } from "../../src/index.js";
+import { fixedWindow } from "../../src/index.js";
+import type { RequestEvent } from "../../src/rules.js";
 import { describe, it, type LimitSetup, self } from "./app.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
