@@ -37,6 +37,8 @@ export function connectRedis(settings: Settings, password: string | undefined, l
   const place = `${host}:${port}`;
   let failing: string | undefined;
   redis.on("error", (error: Error) => {
+    // Without the database of its address, the client would go on in database 0.
+    if (error.message.includes("DB index")) redis.disconnect(true);
     // The client reports each attempt.
     if (error.message === failing) return;
     failing = error.message;

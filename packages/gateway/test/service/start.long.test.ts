@@ -160,6 +160,19 @@ describe("with Redis", () => {
     expect(log.messages.join("\n")).not.toMatch(/(Redis does not answer\n){3}/);
   });
 
+  it("is not ready with a database number that the server does not have, and counts in no other database", async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const settings = { admin: "127.0.0.1:0", redis: `redis://127.0.0.1:${redis.port}/99` };
+    const { running, log, ask } = await startServe([few(1000)], settings);
+    await fetch(`${ask}/ask/caddy`, { headers: asked });
+    expect(await readyz(running.addresses.admin)).toMatchObject({ status: 503, reasons: ["Redis does not answer."] });
+    expect(JSON.stringify(log)).toContain("ERR DB index is out of range");
+    const client = new Redis(redis.port);
+    onTestFinished(() => client.disconnect());
+    expect(await client.dbsize()).toBe(0);
+  });
+
   it("leaves a connection to Redis that has fallen silent", async () => {
     const redis = await startRedis();
     const network = await startProxy(redis.port);
