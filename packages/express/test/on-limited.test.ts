@@ -63,3 +63,28 @@ describe("onLimited", () => {
     }
   });
 });
+
+describe("a rejection", () => {
+  it("after an earlier middleware has sent headers cuts the connection, and warns once how to mount the limit", async () => {
+    const warned = vi.spyOn(console, "warn").mockReturnValue();
+    const app = express();
+    app.use((_request, response, next) => {
+      response.flushHeaders();
+      next();
+    });
+    app.use(rateLimit({ policy }), (_request, response) => void response.end("ok"));
+    const server = await listening(app);
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      expect(await (await fetch(url)).text()).toBe("ok");
+      for (let i = 0; i < 2; i++) await expect(fetch(url).then((response) => response.text())).rejects.toThrow();
+      expect(warned.mock.calls.map(([text]) => text)).toEqual([
+        expect.stringMatching(/^\[floodgate\] FLOODGATE_HEADERS_SENT: .* Mount the limit before that middleware\.$/),
+      ]);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      warned.mockRestore();
+    }
+  });
+});
