@@ -94,7 +94,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
 
 /** An error of commander, with the option of the command that is meant by an unknown one. */
 function withOtherName(text: string, program: Command, [name]: readonly string[]): string {
-  const [, unknown = ""] = /unknown option '(--[a-z]+)/.exec(text) ?? [];
+  const [, unknown = ""] = /unknown option '(--[a-z]+)['=]/.exec(text) ?? [];
   const command = program.commands.find((one) => one.name() === name);
   const meant = otherNames[unknown]?.find((other) => command?.options.some(({ long }) => long === other));
   return meant === undefined ? text : text.replace(/\n(\(Did you mean.*\n)?/, `\n(Did you mean ${meant}?)\n`);

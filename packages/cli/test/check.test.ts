@@ -98,6 +98,7 @@ describe("invalid arguments exit with 64 and say what to write", () => {
     [["simulate", "a.log", "--policy", "5/1m"], "Did you mean --compare?"],
     [["top", "--host", "127.0.0.1"], "Did you mean --redis?"],
     [["serve", "--rules", valid, "--port=80"], "Did you mean --listen?"],
+    [["status", "--rules-ke", "app:rules"], "Did you mean --rules-key?"],
     [["block", "--rule", "posts"], "required option '--for <duration>' not specified"],
     [["status", "--rule", "posts", "--key", "42", "--prefix", ""], "1 to 200 characters without braces"],
     [["reset", "--rule", "posts", "--key", "42", "--prefix", "{x}"], "1 to 200 characters without braces"],
