@@ -36,7 +36,7 @@ const advices: readonly (readonly [error: RegExp, advice: string])[] = [
     "Give the pool a `database`: without one, MySQL does not write several rows at once, also not in `table` with its schema",
   ],
   [
-    /read[- ]?only/i,
+    /read[- ]only/i,
     "Give the store connections that may write: to the primary, not to a replica. After a failover, close those to the old primary",
   ],
 ];

@@ -59,6 +59,13 @@ it("a full disk is told by SQLite's own error", async () => {
   await expect(swapped).rejects.toThrow("database or disk is full");
 });
 
+it("a database that may not be written is told by SQLite's own error, without advice for servers", async () => {
+  const read = openSqlite(":memory:");
+  read.exec(`${sqliteMigration()}; PRAGMA query_only = 1`);
+  const decided = databaseStore(sqlite(read)).consume(createLimit("read", fixedWindow({ limit: 5, window: "1h" })), "key", 1, 60_000);
+  await expect(decided).rejects.toThrow(/could not decide: attempt to write a readonly database$/);
+});
+
 it("while another connection has the lock, a decision waits without blocking, and fails at its deadline with nothing charged", async () => {
   const folder = mkdtempSync(join(tmpdir(), "floodgate-sqlite-"));
   const [ours, other] = [openSqlite(join(folder, "limits.db")), openSqlite(join(folder, "limits.db"))];
