@@ -24,7 +24,8 @@ export async function withProgram(
     await Promise.race([expect.poll(() => printed, { timeout: 60_000 }).toMatch(ready), early]);
     await use(printed);
   } finally {
-    if (child.exitCode === null) process.kill((options.detached === true ? -1 : 1) * (child.pid as number), signal);
+    // A signal may have ended it, without a code.
+    if ((child.exitCode ?? child.signalCode) === null) process.kill((options.detached === true ? -1 : 1) * (child.pid as number), signal);
     await ended;
   }
   return child.exitCode;
