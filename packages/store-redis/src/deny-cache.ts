@@ -93,7 +93,7 @@ export class DenyCache {
       others.set(last.suffix, last);
       others.delete(suffix);
       for (const [oldest, other] of others) {
-        if (this.#mayReject(other, state)) break;
+        if (others.size < this.#options.maxKeys && this.#mayReject(other, state)) break;
         others.delete(oldest);
       }
     }

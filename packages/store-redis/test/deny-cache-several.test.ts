@@ -196,3 +196,17 @@ it("a rejection does not cost more if thousands of other limits have rejected th
   rejectEach(atMs + 2000);
   expect(looks).toBeLessThan(5 * 4 * limits.length);
 });
+
+it("of more rejections of one key than maxKeys, the newest are cached", () => {
+  const changes = { read: () => undefined, mayLast: () => false, holds: () => false } as unknown as Changes;
+  const cache = new DenyCache({ maxKeys: 3, maxAgeMs: 1000, changes, clock });
+  const known = Array.from({ length: 8 }, () => limitOf(yearly(1))).map((limit) => ({
+    limit,
+    suffix: limit.name,
+    deniedMs: 1e9,
+    longestMs: 1e9,
+  }));
+  const at = { atMs: nowMs, sentMs: nowMs, receivedMs: nowMs };
+  for (const one of known) cache.add(one, "k", { cells: Float64Array.of(0, 1), spare: 0, blocked: undefined, ...at });
+  expect(known.filter((one) => cache.look(one, "k", 1) !== undefined)).toEqual(known.slice(-3));
+});
