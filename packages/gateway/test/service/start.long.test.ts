@@ -166,7 +166,8 @@ describe("with Redis", () => {
     const settings = { admin: "127.0.0.1:0", redis: `redis://127.0.0.1:${redis.port}/99` };
     const { running, log, ask } = await startServe([few(1000)], settings);
     await fetch(`${ask}/ask/caddy`, { headers: asked });
-    expect(await readyz(running.addresses.admin)).toMatchObject({ status: 503, reasons: ["Redis does not answer."] });
+    const { admin } = running.addresses;
+    expect(await readyz(admin)).toMatchObject({ status: 503, reasons: ["Redis does not answer."] });
     expect(JSON.stringify(log)).toContain("ERR DB index is out of range");
     const client = new Redis(redis.port);
     onTestFinished(() => client.disconnect());
