@@ -220,7 +220,7 @@ function waysToRead(segment: string): string[] {
 }
 
 function ofLong(path: string): Reading {
-  const isRemoving = dotSegment.test(decoded(withMarks(path)));
+  const isRemoving = dotSegment.test(decoded(withMarks(decodedAgain(path))));
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
   const head = written(folded(usual)).slice(0, maxSegments - segmentsAtEnd);
   const end = path.slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);

@@ -64,6 +64,7 @@ test.each([
   ["/files/*", "/x?/../files/a", false],
   ["/files/*", "/files%252Fa", true],
   ["/files/*", "/x/%252e%252e/files/a", true],
+  ["/files/*", `/${"x".repeat(2000)}/%252e%252e/files/a`, true],
   ["/files/*", "/%2566iles/a", true],
   ["/files/*", "/%252566%25%36%39les/a", true],
   ["/files/*", `/%${"25".repeat(10)}66iles/a`, true],
