@@ -81,19 +81,20 @@ export class Ban {
     if (guard.mode !== "sync") getOrMake(this.#known, key, () => ({ left: 0, alone: false, atMs: steadyMs(), pending: 0 })).pending++;
     return andThen<Decision, Blocked | undefined>(guard.consume(this.rejections, key, 1), (counted) => {
       const left = counted.allowed ? counted.remaining : 0;
-      this.learn(key, counted.degraded ? undefined : left);
       // During an outage no ban starts. The next rejection starts it.
-      return counted.degraded || left > 0 ? undefined : guard.block(this.#name, key, this.forMs, "ban");
+      if (!counted.degraded && left === 0) return guard.block(this.#name, key, this.forMs, "ban");
+      this.learn(key, counted.degraded ? 0 : left);
+      return undefined;
     });
   }
 
-  /** Learns the store's answer to a rejection. @param left how many more rejections start a ban; undefined if the store did not say. */
-  learn(key: string, left: number | undefined): void {
+  /** Learns the end of a rejection's count. Call it once for each. @param left how many more rejections start a ban; 0 if unknown. */
+  learn(key: string, left: number): void {
     const known = this.#known.get(key);
     if (known === undefined) return;
     known.pending--;
-    known.alone = left !== undefined && known.left - left === 1;
-    known.left = left ?? 0;
+    known.alone = known.left - left === 1;
+    known.left = left;
     known.atMs = steadyMs();
     this.#known.set(key, known);
   }
@@ -150,6 +151,7 @@ function banOrReject(
   const report = (error: unknown): void => activeListener(onEvent)?.({ type: "store-error", error });
   const counted = (blocked: Blocked | undefined): Decision => {
     if (blocked === undefined) return rejection;
+    ban.learn(key, 0);
     if (blocked.begun) {
       activeListener(onEvent)?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
       // The rejections that led to the ban no longer count. No request waits for that.
@@ -158,7 +160,7 @@ function banOrReject(
     return blockedDecision(rejection, { kind: "ban", untilMs: rejection.atMs + blocked.leftMs }, rejection.atMs);
   };
   const failed = (error: unknown): Decision => {
-    ban.learn(key, undefined);
+    ban.learn(key, 0);
     report(error);
     return rejection;
   };

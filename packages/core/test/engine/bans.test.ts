@@ -276,6 +276,22 @@ describe("a ban", () => {
     }
   }
 
+  it("sets Retry-After on the rejection that begins it, also after the store failed to begin one", async (web) => {
+    let away = true;
+    const sound = later(web.store);
+    const store: Store<"async"> = { ...sound, block: (...ban) => (away ? Promise.reject(fault) : sound.block(...ban)) };
+    const app = await web.start({ ...login, store, onEvent: () => undefined });
+    await app.statuses(1 + ban.after);
+    away = false;
+    for (const rejections of [1, ban.after]) {
+      const waits: unknown[] = [];
+      for (let i = 0; i < rejections; i++) waits.push((await app.get()).headers["retry-after"]);
+      assert.deepEqual(waits, [...Array.from({ length: rejections - 1 }, () => "1"), "3600"]);
+      web.nowMs += 3_600_000;
+      assert.deepEqual(await app.statuses(1), [200]);
+    }
+  });
+
   for (const [wrong, message] of [
     [{ after: 0, within: "1m", for: "1h" }, /`after` must be a whole number of at least 1/],
     [{ after: 3, within: "1m" }, /^rateLimit: ban: `for` must be a duration/],
