@@ -7,12 +7,12 @@ const maxUs = { 16384: 500, 65536: 2500 };
 const limit = { limit: 1e9, window: "1h" };
 
 /** What long paths repeat. */
-const units = ["/a", "/", "%2f", "/..", "/.", "%25", "/%ff", "\\", "/a;x", "%5c..", "/a%2f", "\xe9"];
+const units = ["/a", "/", "%2f", "/..", "/.", "%25", "/%ff", "\\", "/a;x", "%5c..", "/a%2f", "\xe9", "/a%252f", `/%${"25".repeat(40)}`];
 const lengths = [16, 256, 1024, 16_384, 65_536];
 
 /** The dearest requests by what is large in them, of a length. */
 const requests = {
-  ...Object.fromEntries(units.map((unit) => [`path of ${unit}`, (length) => ({ path: `/${repeated(unit, length - 1)}` })])),
+  ...Object.fromEntries(units.map((unit) => [`path of ${unit.slice(0, 20)}`, (length) => ({ path: `/${repeated(unit, length - 1)}` })])),
   key: (length) => ({ user: repeated("k", length) }),
   "headers, 8 characters each": (length) => ({
     headers: Object.fromEntries(Array.from({ length: length / 8 }, (_, i) => [`h${i}`, "1"])),

@@ -85,9 +85,19 @@ function readingsOfText(target: string): Readings {
   return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, ""), decodedAgain(path)])].flatMap(readingsOfUnusual);
 }
 
-/** Astro decodes a path until nothing changes, or eleven times. */
-function decodedAgain(path: string, most = 12): string {
-  return most > 0 && path.includes("%25") ? decodedAgain(decoded(withMarks(path)), most - 1) : path;
+/** What is left of a path when nothing more can be decoded, with marks for separators that were encoded. Astro decodes it eleven times at most. */
+function decodedAgain(path: string): string {
+  if (!path.includes("%25")) return path;
+  const bytes = utf8(path);
+  let end = 0;
+  for (const byte of bytes) {
+    bytes[end++] = byte;
+    for (let code = codeAt(bytes, end - 3); code >= 0; code = codeAt(bytes, end - 3)) {
+      end -= 2;
+      bytes[end - 1] = code === 0x2f ? 1 : code === 0x5c ? 2 : code;
+    }
+  }
+  return textOfBytes(bytes.subarray(0, end));
 }
 
 function readingsOfUnusual(path: string): Reading[] {
@@ -220,7 +230,7 @@ function waysToRead(segment: string): string[] {
 }
 
 function ofLong(path: string): Reading {
-  const isRemoving = dotSegment.test(decoded(withMarks(decodedAgain(path))));
+  const isRemoving = dotSegment.test(path.includes("%25") ? decodedAgain(path) : decoded(withMarks(path)));
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
   const head = written(folded(usual)).slice(0, maxSegments - segmentsAtEnd);
   const end = path.slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);
@@ -286,14 +296,21 @@ function withMarks(path: string): string {
 function ofBytes(bytes: Uint8Array): string {
   let end = 0;
   for (let i = 0; i < bytes.length; i++) {
-    const high = bytes[i] === 0x25 ? hexDigit(bytes[i + 1]) : -1;
-    const low = high < 0 ? -1 : hexDigit(bytes[i + 2]);
-    if (low < 0) bytes[end++] = bytes[i] as number;
-    else {
-      bytes[end++] = high * 16 + low;
-      i += 2;
-    }
+    const code = codeAt(bytes, i);
+    bytes[end++] = code < 0 ? (bytes[i] as number) : code;
+    if (code >= 0) i += 2;
   }
+  return textOfBytes(bytes.subarray(0, end));
+}
+
+/** The byte that is percent-encoded at a place; -1 if none is. */
+function codeAt(bytes: Uint8Array, at: number): number {
+  const high = bytes[at] === 0x25 ? hexDigit(bytes[at + 1]) : -1;
+  const low = high < 0 ? -1 : hexDigit(bytes[at + 2]);
+  return low < 0 ? -1 : high * 16 + low;
+}
+
+function textOfBytes(bytes: Uint8Array): string {
   decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
-  return decoder.decode(bytes.subarray(0, end));
+  return decoder.decode(bytes);
 }
