@@ -50,6 +50,14 @@ it("a rejected request is decided again if it is checked again, and is counted o
   expect(seen).toEqual([undefined, undefined, undefined, 429, 429, undefined, undefined, undefined, 429]);
 });
 
+it("checks of one request at once by one limit are not taken for two middlewares", async () => {
+  const warnings: string[] = [];
+  const key = async () => "one key";
+  const limit = rateLimit({ limit: 9, window: "1m", key, onEvent: (event) => event.type === "warning" && warnings.push(event.code) });
+  for (const twice of [request(), request()]) await Promise.all([limit.check(twice, { ip }), limit.check(twice, { ip })]);
+  expect(warnings).toEqual([]);
+});
+
 it("a request without an address is an error that says what to write, whatever its headers say", async () => {
   const limit = rateLimit({ policy });
   await expect(limit.check(request(forged))).rejects.toMatchObject({

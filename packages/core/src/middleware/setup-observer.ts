@@ -114,7 +114,7 @@ export class SetupObserver<Req> {
     this.#comparesLeft--;
     for (let seen: RequestContext | undefined = context.previous; seen !== undefined; seen = seen.previous) {
       const other = observers.get(seen.by);
-      if (other === undefined || other.#scope !== this.#scope) continue;
+      if (other === undefined || other === this || other.#scope !== this.#scope) continue;
       const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
       if (twice === undefined) continue;
       this.#comparesLeft = 0;
