@@ -13,16 +13,23 @@ export async function withProgram(
   { signal = "SIGTERM", ...options }: Pick<SpawnOptions, "cwd" | "env" | "detached"> & { readonly signal?: NodeJS.Signals },
   use: (printed: string) => Promise<void>,
 ): Promise<number | null> {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"], ...options });
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let printed = "";
   child.stdout.on("data", (chunk) => {
     printed += chunk;
+  });
+  let complaints = "";
+  child.stderr.on("data", (chunk) => {
+    complaints += chunk;
   });
   const ended = once(child, "exit");
   try {
     const early = ended.then(([code]) => Promise.reject(new Error(`It ended with ${code}, and printed: ${printed}`)));
     await Promise.race([expect.poll(() => printed, { timeout: 60_000 }).toMatch(ready), early]);
     await use(printed);
+  } catch (error) {
+    console.error(complaints);
+    throw error;
   } finally {
     // A signal may have ended it, without a code.
     if ((child.exitCode ?? child.signalCode) === null) process.kill((options.detached === true ? -1 : 1) * (child.pid as number), signal);
