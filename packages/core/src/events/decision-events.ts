@@ -87,7 +87,7 @@ export function emitNotCounted(
 
 /**
  * Emits the event of a request, unless an earlier middleware has said as much.
- * @param decided the decision, or the name of the rule if there was none.
+ * @param decided the decision. If no limit decided, the name of the rule that rejected the request, if any.
  */
 export function emitRequest(
   listener: EventListener | undefined,
