@@ -10,6 +10,13 @@ export const root: string = join(import.meta.dirname, "..");
 export const folders: readonly string[] = readdirSync(join(root, "packages")).sort();
 export const manifests = folders.map((folder) => JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8")));
 
+/** What a user can import: each package, and its other entry points. */
+export const entries: string[] = manifests.flatMap(({ name, exports }) =>
+  Object.keys(exports)
+    .filter((path) => !path.endsWith(".json"))
+    .map((path) => `${name}${path.slice(1)}`),
+);
+
 /** Where `pack` puts the tarballs of packages: by name, as a package.json writes it. */
 export function tarballsIn(folder: string, packages: readonly string[] = folders): Record<string, string> {
   const fileOf = (name: string) => `file:${join(folder, `floodgate-${name}-${manifests[0].version}.tgz`)}`;

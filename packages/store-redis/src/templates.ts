@@ -22,8 +22,8 @@ export class Templates {
 
   /** Takes the templates out of a Lua text, and returns the rest of it. */
   take(text: string): string {
-    return text.replace(/^local function (\w+)\((.*)\)\n([\s\S]*?)^end\n/gm, (_, name: string, parameters: string, text: string) => {
-      const [, body = "", results = ""] = /^([\s\S]*?)(?:(?<![^\n]) +return (.*)\n)?$/.exec(text) ?? [];
+    return text.replace(/^local function (\w+)\((.*)\)\n([\s\S]*?)^end\n/gm, (_, name: string, parameters: string, lines: string) => {
+      const [, body = "", results = ""] = /^([\s\S]*?)(?:(?<![^\n]) +return (.*)\n)?$/.exec(lines) ?? [];
       this.#templates.set(name, { parameters, body, results });
       return "";
     });

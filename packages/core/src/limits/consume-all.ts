@@ -75,7 +75,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
 const example = "consumeAll([{ limiter, key }])";
 
 /** @throws FloodgateError unless it is an array of at least one check. A misspelt cost must not take one unit. */
-function checkChecks(checks: readonly (LimiterCheck<Mode> | undefined)[]): void {
+function checkChecks(checks: readonly LimiterCheck<Mode>[]): void {
   if (!Array.isArray(checks)) {
     throw invalidOption(`consumeAll takes an array of checks, but was given ${shown(checks)}. Write ${example}.`);
   }

@@ -123,7 +123,7 @@ function readingsOfDecoded(text: string): Reading[] {
   addWritten(text, readings);
   if (hasManyReadings(text)) readings.push(ofMany(text));
   else if (/[\\\x01\x02]/.test(text)) addSplit(text, readings);
-  else readings.push(written(text.split("/").map(bare).join("/")));
+  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
 }
 
