@@ -1,5 +1,7 @@
 import type { Options } from "./options.js";
 
+const knownDrafts = ["standard", "draft-7", "draft-6"];
+
 /**
  * `standardHeaders` and `legacyHeaders` become `headers`, so that clients see the same fields.
  * @param standardDefault the draft that the library sends if `standardHeaders` is not given.
@@ -11,7 +13,7 @@ export function rewriteHeaders(options: Options, standardDefault: string | false
   const drafts = standard === undefined ? standardDefault : standard.constant;
   const isLegacy = legacy === undefined ? legacyDefault : legacy.constant;
   const draft = drafts === true ? "draft-6" : drafts === "draft-8" ? "standard" : drafts;
-  if (typeof isLegacy !== "boolean" || (draft !== false && typeof draft !== "string")) {
+  if (typeof isLegacy !== "boolean" || (draft !== false && !(typeof draft === "string" && knownDrafts.includes(draft)))) {
     (standard ?? legacy ?? options).handle('Write `headers: "standard"`, "draft-7", "draft-6", "legacy" or false.');
     return;
   }

@@ -271,6 +271,10 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
     expect(todo(rewritten(`${head}rateLimit({ max: (req) => list.length > 0 ? list[0] : sum(0) });\n`))).toEqual([]);
   });
 
+  it("leaves a draft that neither library knows", () => {
+    expect(todo(rewritten(`${head}rateLimit({ max: 5, standardHeaders: "draft-9" });\n`))).toEqual(['2 Write `headers: "standar']);
+  });
+
   it("reads functions that are exported, or have a type of their own", () => {
     const code = (read: string) => `${head}export const isOpen = (req, res): boolean => ${read};
 const keyOf: KeyGenerator = (req, res) => ${read};
