@@ -90,6 +90,7 @@ export function rateLimit<
   const Own extends string = [NodeRequest] extends [Req] ? never : string,
 >(options: NodeRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
   const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], reader, memoryStore);
-  const isRequest = (request: Req): boolean => request.headers !== undefined && request.socket !== undefined;
+  // A context of Koa and a request of Fastify have these too, and hold Node's request.
+  const isRequest = ({ headers, socket, req, raw }: Req): boolean => headers !== undefined && socket !== undefined && !(req ?? raw)?.socket;
   return nodeMiddleware<Req, Res>(limit, { takes: "a request of Node", isRequest, onLimited: options.onLimited }) as RateLimitMiddleware;
 }

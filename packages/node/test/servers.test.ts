@@ -216,11 +216,17 @@ describe("mistakes", () => {
     ["a context of Hono", { req: { raw: {} } }, "hono"],
     ["a request of Fastify", { raw: {}, server: {} }, "fastify"],
     ["an instance of Fastify", { addHook: () => undefined, register: () => undefined }, "fastify"],
+    ["a context of Koa", { app: { context: {} }, req: new IncomingMessage(new Socket()), headers: {}, socket: {} }, "koa"],
   ])("%s is an error that says what to import", (what, given, name) => {
     const limit = rateLimit({ policy });
     expect(() => limit(given as never, {} as never, undefined as never)).toThrow(
       `takes a request of Node, but was given ${what}. Write import { rateLimit } from "@floodgate/${name}".`,
     );
+  });
+
+  it("a hook of Fastify fails with that error", async () => {
+    const app = fastify().addHook("onRequest", rateLimit({ policy }) as never);
+    expect((await app.inject("/")).json().message).toMatch(/^This rateLimit takes .*"@floodgate\/fastify"\.$/);
   });
 
   it("a `decisionName` that requests have already is an error of the request", async () => {
