@@ -17,7 +17,8 @@ export interface YamlText {
 export const maxBytes: number = 2 ** 20;
 
 const unreadable: readonly (readonly [pattern: RegExp, message: string])[] = [
-  [/\ufffd/, "The text is not valid UTF-8. Save the file as UTF-8."],
+  // In UTF-16, one of the first two bytes is zero.
+  [/\ufffd|^.?\0/, "The text is not valid UTF-8. Save the file as UTF-8."],
   [/\r(?!\n)/, "A carriage return stands here without a line feed. Save it with line ends of Unix or Windows."],
   // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON allows these anywhere
   [/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/, "A control character stands here. Remove it."],

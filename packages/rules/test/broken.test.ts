@@ -97,6 +97,10 @@ describe("a text that would take long to parse", () => {
 it("a text that is not UTF-8 is refused", () => {
   const latin1 = Buffer.from("rules: [{ name: größe, limit: 1, window: 1m }]", "latin1");
   expect(errorOf(latin1.toString("utf8"), "a").message).toBe("a:1:19: The text is not valid UTF-8. Save the file as UTF-8.");
+  const utf16 = Buffer.from("rules:\n", "utf16le");
+  for (const bytes of [utf16, Buffer.from(utf16).swap16()]) {
+    expect(errorOf(bytes.toString("utf8"), "a").message).toBe("a:1:1: The text is not valid UTF-8. Save the file as UTF-8.");
+  }
 });
 
 it("parseRules refuses a value that is not a string", () => {
