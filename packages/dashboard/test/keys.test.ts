@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, type Limiter, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import type { GrantChange, RuleSource, RuleUser } from "@floodgate/core/rules";
+import type { Grant, GrantChange, RuleSource, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { memoryStore } from "@floodgate/store-memory";
 import express from "express";
@@ -189,41 +189,50 @@ describe("an action", () => {
     expect((await ask(app.port, "/")).status).toBe(200);
   });
 
-  it("grants a key a plan until a time if the app follows rules that can be written, and revokes it", async () => {
-    await start({ actions: true, authorize: () => true, who: () => "eve" });
-    const rule = { name: "writable", key: "global", limit: 1, window: "1h", plans: { pro: { limit: 5 } }, grants: [] as unknown[] };
-    const changes: GrantChange[] = [];
-    const users: RuleUser[] = [];
-    const source: RuleSource = {
-      current: { rules: [rule as never] },
-      subscribe: (user) => {
-        users.push(user);
-        return () => undefined;
-      },
-      async grant(change) {
-        changes.push(change);
-        const grants = change.grant === undefined ? [] : [{ key: change.key, ...change.grant }];
-        for (const user of users) user.prepare({ rules: [{ ...rule, grants } as never] })();
-      },
-    };
-    const live = rateLimit({ rules: source, store: memoryStore({ clock: () => nowMs }), plan: () => undefined });
-    try {
-      const target = { key: "global", rule: "writable" };
-      expect((await lookUp(target)).states[0]).toMatchObject({ mayGrant: ["pro"], decision: { limit: 1 } });
-      const untilMs = Date.now() + 86_400_000;
-      const { text } = await post("/actions/grant", { ...target, plan: "pro", untilMs });
-      expect(JSON.parse(text).states[0]).toMatchObject({ grant: { plan: "pro", untilMs }, decision: { limit: 5 } });
-      const grant = { plan: "pro", until: new Date(untilMs).toISOString() };
-      expect(changes).toEqual([{ rule: "writable", key: "global", grant, by: "eve" }]);
-      expect(JSON.parse((await post("/actions/revoke", target)).text).states[0]).not.toHaveProperty("grant");
-      for (const wrong of [{ plan: "gold", untilMs }, { plan: "pro", untilMs: 1 }, { plan: "pro" }, { untilMs }]) {
-        expect((await post("/actions/grant", { ...target, ...wrong })).status).toBe(400);
+  it.each(["global", "header:x-api-key"])(
+    "grants a key (%s) a plan until a time if the app can write its rules, and revokes it",
+    async (keyName) => {
+      await start({ actions: true, authorize: () => true, who: () => "eve" });
+      const rule = { name: "writable", key: keyName, limit: 1, window: "1h", plans: { pro: { limit: 5 } }, grants: [] as Grant[] };
+      const changes: GrantChange[] = [];
+      const users: RuleUser[] = [];
+      const source: RuleSource = {
+        current: { rules: [rule as never] },
+        subscribe: (user) => {
+          users.push(user);
+          return () => undefined;
+        },
+        async grant(change) {
+          changes.push(change);
+          const grants = rule.grants.filter(({ key }) => (change.textOf?.(key) ?? key) !== change.key);
+          if (change.grant !== undefined) grants.push({ key: change.key, ...change.grant });
+          for (const user of users) user.prepare({ rules: [{ ...rule, grants } as never] })();
+        },
+      };
+      const live = rateLimit({ rules: source, store: memoryStore({ clock: () => nowMs }), plan: () => undefined });
+      try {
+        const target = { key: "global", rule: "writable" };
+        expect((await lookUp(target)).states[0]).toMatchObject({ mayGrant: ["pro"], decision: { limit: 1 } });
+        const untilMs = Date.now() + 86_400_000;
+        const { text } = await post("/actions/grant", { ...target, plan: "pro", untilMs });
+        expect(JSON.parse(text).states[0]).toMatchObject({ grant: { plan: "pro", untilMs }, decision: { limit: 5 } });
+        const grant = { plan: "pro", until: new Date(untilMs).toISOString() };
+        const key = live.limiter.keyText("global");
+        expect(changes).toMatchObject([{ rule: "writable", key, grant, by: "eve" }]);
+        // A secret may stand in the rules in plain text.
+        rule.grants.push({ key: "global", ...grant });
+        expect(JSON.parse((await post("/actions/revoke", target)).text).states[0]).not.toHaveProperty("grant");
+        for (const wrong of [{ plan: "gold", untilMs }, { plan: "pro", untilMs: 1 }, { plan: "pro" }, { untilMs }]) {
+          expect((await post("/actions/grant", { ...target, ...wrong })).status).toBe(400);
+        }
+        expect((await post("/actions/grant", { key: "127.0.0.1", rule: "per-ip", plan: "pro", untilMs })).text).toContain(
+          "it has no plans",
+        );
+      } finally {
+        live.close();
       }
-      expect((await post("/actions/grant", { key: "127.0.0.1", rule: "per-ip", plan: "pro", untilMs })).text).toContain("it has no plans");
-    } finally {
-      live.close();
-    }
-  });
+    },
+  );
 
   it.each([undefined, 0, 999, 1000.5, "1h", 1e12, -1000, null])("refuses to block for %j", async (forMs) => {
     await start({ actions: true, authorize: () => true });

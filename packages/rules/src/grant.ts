@@ -14,7 +14,7 @@ import { readYaml } from "./yaml.js";
  * @example
  * const changed = withGrant(text, { rule: "posts", key: "42", grant: { plan: "pro", until: "2027-01-31" } });
  */
-export function withGrant(text: string, { rule, key: keyText, grant }: GrantChange, nowMs: number = Date.now()): string {
+export function withGrant(text: string, { rule, key: keyText, grant, textOf }: GrantChange, nowMs: number = Date.now()): string {
   const key = decodeKey(keyText);
   if (key === undefined || keyText.startsWith("missing-key-ip:")) {
     const known = key === undefined ? "only the hash of a key of more than 200 characters is known" : "this client has none";
@@ -31,7 +31,8 @@ export function withGrant(text: string, { rule, key: keyText, grant }: GrantChan
   // Undefined if there are no anchors, or if the text is not valid.
   const value = (text.includes("&") ? readYaml(text).value : undefined) as { rules: { grants?: Grant[] }[] } | undefined;
   const { grants: before = [] } = value?.rules[at] ?? (inRule.toJS(document) as { grants?: Grant[] });
-  const kept = before.filter((other) => !isWritten(key, other.key) && Date.parse(other.until) > nowMs);
+  const isOfKey = (other: Grant): boolean => isWritten(key, other.key) || textOf?.(other.key) === keyText;
+  const kept = before.filter((other) => !isOfKey(other) && Date.parse(other.until) > nowMs);
   if (grant === undefined && kept.length === before.length) return text;
   const grants = grant === undefined ? kept : [...kept, { key, ...grant }];
   // The list stays if it is empty: it lets a rule have plans that are only granted.

@@ -53,6 +53,16 @@ describe("a grant in the text of rules", () => {
     ]);
   });
 
+  it("replaces one whose key is written in another way, if it is told the texts of keys", () => {
+    const before = withGrant(withGrant(text, ann, nowMs), { ...ann, key: "bob" }, nowMs);
+    const textOf = (written: unknown) => `secret:${written}`;
+    expect(grantsOf(withGrant(before, { ...ann, key: "secret:ann", textOf }, nowMs))).toEqual([
+      { key: "bob", ...pro },
+      { key: "secret:ann", ...pro },
+    ]);
+    expect(grantsOf(withGrant(before, { ...ann, key: "secret:ann", grant: undefined, textOf }, nowMs))).toEqual([{ key: "bob", ...pro }]);
+  });
+
   it("is removed without a plan, and the list stays, so that the rule may keep a plan that no request has", () => {
     expect(grantsOf(withGrant(withGrant(text, ann, nowMs), { ...ann, grant: undefined }, nowMs))).toEqual([]);
   });

@@ -1,6 +1,5 @@
 import { type Duration, parseDuration } from "@floodgate/core";
 import type { GrantChange } from "@floodgate/core/rules";
-import { encodeKey } from "@floodgate/core/store";
 import { grantPlan, RulesError, withGrant } from "@floodgate/rules";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
@@ -66,22 +65,20 @@ async function change(io: Io, options: GrantOptions, grant: GrantChange["grant"]
   };
   if (file !== undefined) {
     const found = await ruleAndKeyInFile(io, target, file);
-    await write(io, file, options, changesOf(found, grant));
+    await write(io, file, options, changeOf(found, grant));
     return tell(found, `${file} is written`, { file });
   }
   return withTarget(io, target, async (found, redis) => {
-    let version = "";
-    for (const made of changesOf(found, grant)) version = await grantPlan(redis, rulesKey, made).catch(refuse);
+    const version = await grantPlan(redis, rulesKey, changeOf(found, grant)).catch(refuse);
     tell(found, `${rulesKey}: version ${version}`, { rulesKey, version });
   });
 }
 
 /** @throws Failure if there is no grant to end: the key may be misspelt. */
-function changesOf({ keyText, plainRule, rule }: RuleAndKey, grant: GrantChange["grant"]): GrantChange[] {
-  if (grant !== undefined) return [{ rule: rule.name, key: keyText, grant }];
-  // As the rules write the key: a secret may stand there in plain text. Grants that are over count too.
-  const written = plainRule.grants?.filter(({ key }) => rule.keyText(key) === keyText) ?? [];
-  if (written.length > 0) return [...new Set(written.map(({ key }) => encodeKey(key)))].map((key) => ({ rule: rule.name, key, grant }));
+function changeOf({ keyText, plainRule, rule }: RuleAndKey, grant: GrantChange["grant"]): GrantChange {
+  const change: GrantChange = { rule: rule.name, key: keyText, grant, textOf: (written) => rule.keyText(written) };
+  // Grants that are over count too.
+  if (grant !== undefined || plainRule.grants?.some(({ key }) => rule.keyText(key) === keyText)) return change;
   throw new Failure("refused", `key ${JSON.stringify(keyText)} has no grant under ${JSON.stringify(rule.name)}. Nothing was changed.`);
 }
 
@@ -90,9 +87,9 @@ function refuse(error: unknown): never {
   throw new Failure("refused", (error.problems[0] ?? error).message, { cause: error });
 }
 
-async function write(io: Io, file: string, options: GrantOptions, changes: readonly GrantChange[]): Promise<void> {
+async function write(io: Io, file: string, options: GrantOptions, change: GrantChange): Promise<void> {
   const { text, name } = await readText(io, file);
-  const changed = changes.reduce((before, made) => withGrant(before, made), text);
+  const changed = withGrant(text, change);
   validRules(io, changed, name, options);
   await writeText(file, changed);
 }

@@ -135,6 +135,8 @@ export interface GrantChange {
   /** The key's text, as events show it. */
   readonly key: string;
   readonly grant: Omit<Grant, "key"> | undefined;
+  /** The same text of a key that a grant was written with, which may be a secret in plain text. Default: texts are compared as written. */
+  textOf?(written: Grant["key"]): string;
   /** Who grants, for the event. */
   readonly by?: string | undefined;
 }

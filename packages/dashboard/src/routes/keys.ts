@@ -70,7 +70,7 @@ export class Keys {
       if (grant !== undefined && !plans.has(grant.plan)) {
         throw invalidBody(`\`plan\` must be one of ${[...plans.keys()].join(", ")}`);
       }
-      await source.grant({ rule: name, key: limiter.keyText(key), grant, by });
+      await source.grant({ rule: name, key: limiter.keyText(key), grant, by, textOf: (written) => limiter.keyText(written) });
     });
   }
 
