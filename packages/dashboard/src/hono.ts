@@ -77,7 +77,7 @@ function pathBelow(c: Context): string {
 }
 
 function replyOf(c: Context, { status, headers, body }: Reply): Response {
-  // The client has left while `authorize` was asked, so nobody will read or cancel the stream.
-  if (c.req.raw.signal.aborted && typeof body !== "string") void body.cancel();
+  // The client has left while `authorize` was asked, so nobody will read or cancel the stream. Requests of Azure Functions have no signal.
+  if ((c.req.raw as Partial<Request>).signal?.aborted && typeof body !== "string") void body.cancel();
   return new Response(body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
 }
