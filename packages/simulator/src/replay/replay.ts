@@ -9,7 +9,6 @@ import {
   isBuiltInKey,
   isPromise,
   parseKeyName,
-  RuleExplainer,
   type RuleSet,
   wholeNumber,
 } from "@floodgate/core/rules";
@@ -100,11 +99,11 @@ export class Replay {
     const fields = new FieldReaders(this.unknownFields);
     const app = { ...appOptions(set, options, fields), ipv6Prefix, ...(keySecret === undefined ? {} : { keySecret }) };
     const reader = logReader(this.clients, new Set(headersOf(set)), fields);
-    this.rules = new RuleExplainer("simulate", set, app, reader).all;
     const { store } = this;
     // Nobody reads a response.
     const responses = { headers: false, body: "limited" } as const;
     this.#limit = new RateLimit("simulate", { ...app, ...responses, rules, store, onEvent: listener }, [], reader, () => store);
+    this.rules = this.#limit.version.rules.all;
   }
 
   /** Decides a request. */
