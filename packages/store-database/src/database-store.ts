@@ -42,7 +42,8 @@ const defaultTimeoutMs = 100;
 /** How long a rejection is repeated without asking. */
 const denyMs = 1000;
 
-const scopes = new WeakMap<object, Map<string, object>>();
+/** They end with the stores and limits that refer to them: a database may outlive many. Workers without `WeakRef` keep them. */
+const scopes = new WeakMap<object, Map<string, Pick<WeakRef<object>, "deref">>>();
 
 /**
  * A store in a database, shared by all processes that use it. Each decision is one compare-and-swap.
@@ -83,10 +84,11 @@ class DatabaseStore implements Store<"async"> {
 
   constructor(driver: DatabaseDriver, prefix: string, clock: Clock | undefined, denyCache: boolean) {
     const data = driver.scope ?? driver;
-    const known = scopes.get(data) ?? new Map<string, object>();
+    const known = scopes.get(data) ?? new Map<string, Pick<WeakRef<object>, "deref">>();
     scopes.set(data, known);
-    this.scope = known.get(prefix) ?? {};
-    known.set(prefix, this.scope);
+    const scope = known.get(prefix)?.deref() ?? {};
+    known.set(prefix, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
+    this.scope = scope;
     this.dataId = `database ${prefix}`;
     this.shardOf = driver.shardOf;
     this.#prefix = `${prefix}:`;
