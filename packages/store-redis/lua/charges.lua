@@ -54,6 +54,8 @@ local function redeem(key, mark, until_ms, policy_arg, reserved, charged_at, ins
   end
   if not charged_at then return 0, 1 end
   local change, parts = settle(key, policy_arg, reserved, tonumber(charged_at), tonumber(instant), cost)
+  -- A receipt that has expired takes no slots again.
+  if decide and change == 0 and now >= until_ms then return 0, 1 end
   local made = decide and { decide(key, reserved, true, change ~= 0) }
   if not made then
     call('SET', mark, '1', 'PX', max(until_ms - now, 1) + longer_ms)

@@ -55,6 +55,28 @@ export function slotCases(suite: Suite): void {
     assert.equal(await limiter.refund("key", first as string), 0);
   });
 
+  suite.it("a receipt takes slots again that have come back, until it expires", async (world) => {
+    const limiter = world.limiter(concurrency({ limit: 1, hold: "10m" }), undefined, accountSecret);
+    const [renewed, never] = [await limiter.consume("a"), await limiter.consume("b")].map((slot) => limiter.receipt(slot)) as [
+      string,
+      string,
+    ];
+    for (let i = 0; i < 5; i++) {
+      world.nowMs += 660_000;
+      assert.equal(await renewSlots(limiter, "a", renewed), true);
+    }
+    assert.equal(await renewSlots(limiter, "b", never), true);
+    world.nowMs += 600_000;
+    for (const [key, receipt] of [
+      ["a", renewed],
+      ["b", never],
+    ] as const) {
+      assert.equal(await renewSlots(limiter, key, receipt), false);
+      assert.equal((await limiter.consume(key)).allowed, true);
+      assert.equal(await limiter.refund(key, receipt), 0);
+    }
+  });
+
   for (const [limit, workers] of [
     [1, 2],
     [2, 3],

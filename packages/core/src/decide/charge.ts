@@ -64,9 +64,8 @@ export function settleIn(
   cost: number,
   state: number | undefined,
 ): number {
-  const { receipt } = charge;
-  // Slots that are renewed last longer than the receipt would, and end by themselves.
-  if (receipt !== undefined && nowMs >= receipt.untilMs && !algorithm.renew) return 0;
+  // Without a receipt, this compares with NaN. Slots that are renewed last longer than the receipt would, and end by themselves.
+  if (nowMs >= (charge.receipt?.untilMs as number) && !algorithm.renew) return 0;
   const counts = state !== undefined && charge.state === state;
   const { heldUntilMs } = charge;
   if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {
@@ -82,6 +81,9 @@ export function settleIn(
  */
 export function renewIn(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, state: number | undefined): Decision {
   const counts = state !== undefined && charge.state === state;
-  const renew = limit.algorithm.renew as NonNullable<typeof limit.algorithm.renew>;
-  return renew(limit, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost);
+  const algorithm = limit.algorithm as Required<typeof limit.algorithm>;
+  // A receipt that has expired still renews slots, but takes none again.
+  const isOver = nowMs >= Math.max(charge.receipt?.untilMs as number, charge.atMs + (limit.policy.holdMs as number));
+  const chargedAtMs = counts ? charge.atMs : Number.NEGATIVE_INFINITY;
+  return algorithm.renew(limit, cells, at, nowMs, chargedAtMs, isOver ? Number.POSITIVE_INFINITY : charge.cost);
 }
