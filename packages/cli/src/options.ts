@@ -19,7 +19,9 @@ export function redisOptions(command: Command): Command {
   // Not parsed here, because commander would print an invalid URL with its password.
   return command
     .addOption(
-      new Option("--redis <url>", "the URL of Redis: redis:// or rediss://, with user, password and database").env("FLOODGATE_REDIS"),
+      new Option("--redis <url>", "the URL of Redis: redis://, rediss:// or unix://, with user, password and database").env(
+        "FLOODGATE_REDIS",
+      ),
     )
     .option("--cluster", "Redis is a Cluster")
     .option(

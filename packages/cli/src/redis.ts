@@ -25,7 +25,7 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
     return await use(redis);
   } catch (error) {
     if (!/\bMOVED \d/.test((error as Error).message)) throw error;
-    throw new Failure("unreachable", `Redis at ${place(address)} is a node of a Cluster. Add --cluster.`, { cause: error });
+    throw new Failure("unreachable", `Redis at ${address.place} is a node of a Cluster. Add --cluster.`, { cause: error });
   } finally {
     redis.disconnect();
     server.disconnect();
@@ -35,7 +35,8 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
 /** No command is retried: the user can run the command again. Closing does not wait, because all replies have arrived by then. */
 const connection = { lazyConnect: true, disconnectTimeout: 0, maxRetriesPerRequest: 0 } as const;
 
-function clusterOf({ host, port, username, password, db, tls }: RedisAddress): Cluster {
+function clusterOf({ host, port, username, password, db, tls, path }: RedisAddress): Cluster {
+  if (path !== undefined) throw new Failure("usage", `a Redis Cluster has no single socket such as ${path}. Write redis://host:port.`);
   if (db !== 0) throw new Failure("usage", `a Redis Cluster has only database 0, not ${db}. Remove /${db} from the URL.`);
   return new Cluster([{ host, port }], {
     lazyConnect: true,
@@ -56,7 +57,7 @@ function addressOf(text: string | undefined): RedisAddress {
   // The URL is not shown, because it may contain a password.
   throw new Failure(
     "usage",
-    `the Redis URL is invalid. Write ${example}, with rediss:// for TLS. The number is the database; ? and # are not allowed. Percent-encode special characters of the password.`,
+    `the Redis URL is invalid. Write ${example}, with rediss:// for TLS, or unix:///run/redis.sock?db=0. The number is the database. Percent-encode special characters of the password.`,
   );
 }
 
@@ -77,11 +78,6 @@ async function connected(redis: Redis | Cluster, address: RedisAddress, connectM
   if (reported !== undefined && !redis.isCluster) throw unreachable(address, reported);
 }
 
-/** The address without user and password. */
-function place({ host, port }: RedisAddress): string {
-  return `${host}:${port}`;
-}
-
 function unreachable(address: RedisAddress, cause: Error): Failure {
   const [errorCode] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
   const isRefused = (cause as NodeJS.ErrnoException).code === "ECONNREFUSED";
@@ -90,5 +86,5 @@ function unreachable(address: RedisAddress, cause: Error): Failure {
   if (errorCode === "NOAUTH") why = "it needs a password. Write redis://:password@host or redis://user:password@host";
   if (/SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test((cause as NodeJS.ErrnoException).code ?? ""))
     why += ". If you trust its authority, name the file in NODE_EXTRA_CA_CERTS";
-  return new Failure("unreachable", `Redis at ${place(address)} ${what}: ${why}`, { cause });
+  return new Failure("unreachable", `Redis at ${address.place} ${what}: ${why}`, { cause });
 }

@@ -14,8 +14,9 @@ const file = write("limits.yaml", limits);
 describe("a Redis with a password", () => {
   let server: RedisServer;
   let env: NodeJS.ProcessEnv;
+  const socket = path("redis.sock");
   beforeAll(async () => {
-    server = await startRedis();
+    server = await startRedis({ config: { unixsocket: socket } });
     await server.command("CONFIG", "SET", "requirepass", "s3cret");
     env = { FLOODGATE_REDIS: `redis://:s3cret@127.0.0.1:${server.port}` };
   });
@@ -30,6 +31,15 @@ describe("a Redis with a password", () => {
     expect(code).toBe(2);
     expect(err).toContain(`Redis at 127.0.0.1:${server.port} ${text}`);
     expect(out + err).not.toMatch(/wr0ng|s3cret/);
+  });
+
+  it("is reached by its Unix socket, in the given database", async () => {
+    const url = (rest: string) => `unix://:s3cret@${socket}${rest}`;
+    expect(await floodgate(["push", file, "--redis", url("?db=3")])).toMatchObject({ code: 0, err: "" });
+    expect(await floodgate(["pull", "--redis", url("?db=3")])).toMatchObject({ code: 0, out: limits });
+    expect(await floodgate(["pull", "--redis", url("")])).toMatchObject({ code: 1 });
+    const wrong = await floodgate(["pull", "--redis", `unix:${socket}`]);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining(`Redis at ${socket} refuses: it needs a password.`) });
   });
 
   it("does not push to another database than the given one", async () => {
@@ -110,6 +120,10 @@ describe("an unusable Redis", () => {
     "redis://127.0.0.1?db=3",
     "redis://127.0.0.1/3?password=s3cret",
     "redis://127.0.0.1#s3cret",
+    "unix://",
+    "unix://:s3cret@host/run/redis.sock",
+    "unix://:s3cret@/run/redis.sock?db=x",
+    "unix://:s3cret@/run/redis.sock?password=s3cret",
   ])("with an invalid URL exits with 64: %s", async (redis) => {
     const { code, err } = await floodgate(["pull", "--redis", redis]);
     expect(code).toBe(64);

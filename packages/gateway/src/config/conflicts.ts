@@ -1,3 +1,4 @@
+import { parseRedisUrl } from "@floodgate/store-redis";
 import { isUnix } from "./address.js";
 import { type Command, flagOf, type Resolved, type Settings, table } from "./settings.js";
 
@@ -19,6 +20,8 @@ export function conflicts(command: Command, { settings, origins }: Resolved): st
       if (settings[name] !== undefined) add(`${given(name)} needs the address of Redis. ${write("redis")}`);
     }
     if (settings.cluster) add(`${given("cluster")} needs the address of Redis. ${write("redis")}`);
+  } else if (settings.cluster && parseRedisUrl(settings.redis)?.path !== undefined) {
+    add(`${given("cluster")} needs host and port of a node, but ${given("redis")} is a Unix socket. ${write("redis")}`);
   }
   if (settings.dashboardActions && settings.adminTokenFile === undefined) {
     add(`${given("dashboardActions")} needs a password, so that not everyone on this machine may act. ${write("adminTokenFile")}`);

@@ -182,7 +182,8 @@ class Resolver {
 function withPaths(value: unknown, isPath: boolean, base: string): unknown {
   if (typeof value !== "string") return value;
   if (isPath) return resolve(base, value);
-  return isUnix(value) ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
+  // The URL of a Redis may have a password.
+  return isUnix(value) && !/^unix:\/\/[^/]*@/.test(value) ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
 }
 
 /** The most bytes of a socket's path, which the system's structure for it bounds. Node cuts a longer path, and says nothing. */

@@ -105,7 +105,7 @@ export function address(): ValueType<string> {
 export function redisUrl(): ValueType<string> {
   return {
     schema: z.string().refine((text) => parseRedisUrl(text) !== undefined),
-    what: "a URL of Redis: redis:// or rediss:// with host, port and the number of the database",
+    what: "a URL of Redis: redis:// or rediss:// with host, port and the number of the database, or unix:// with the path of its socket",
     placeholder: "url",
     meant: (text) => (isHostAndPort(text) ? `redis://${text}` : undefined),
     fromText: asIs,

@@ -10,7 +10,7 @@ import type { Settings } from "../config/settings.js";
 export function connectRedis(settings: Settings, password: string | undefined, log: Logger): Redis | Cluster | undefined {
   if (settings.redis === undefined) return undefined;
   const address = parseRedisUrl(settings.redis) as RedisAddress;
-  const { host, port, db, tls } = address;
+  const { host, port, db, tls, path, place } = address;
   const options = {
     maxRetriesPerRequest: 0,
     // After a failover, the connection leads to a replica. A new one asks the name again, which may lead to the new master.
@@ -33,8 +33,7 @@ export function connectRedis(settings: Settings, password: string | undefined, l
         // A certificate is for the name of a node, not for its address.
         ...(tls && { dnsLookup: (name, use) => use(null, name) }),
       })
-    : new Redis({ ...options, enableOfflineQueue, host, port, db, retryStrategy: again });
-  const place = `${host}:${port}`;
+    : new Redis({ ...options, enableOfflineQueue, host, port, ...(path !== undefined && { path }), db, retryStrategy: again });
   let failing: string | undefined;
   redis.on("error", (error: Error) => {
     // Without the database of its address, the client would go on in database 0.

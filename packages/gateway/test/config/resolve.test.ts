@@ -16,7 +16,7 @@ const more: Partial<Record<keyof Settings, readonly string[]>> = {
   rules: ["limits.json", "./a/../b.yaml", "/etc/limits.yaml"],
   keys: ["user=header:X-User,tenant=jwt:https://example.com/tenant"],
   ipv6Prefix: ["1", "128"],
-  redis: ["redis://10.0.0.1", "rediss://user:secret%40@redis.example:6380/3"],
+  redis: ["redis://10.0.0.1", "rediss://user:secret%40@redis.example:6380/3", "unix://user:secret%40@/run/redis.sock?db=3"],
   timeoutMs: ["1", "2147483647"],
   onStoreError: ["allow", "memory"],
   headers: ["draft-7", "false", "draft-6,legacy"],
@@ -252,6 +252,9 @@ describe("a mistake is named with its place, what was given and what to write", 
     expect(problemsOf("serve", { flags: rules, file }).join("\n")).toMatch(
       /--rules and --rules-key \(f.yaml:1\) both say .*\n--rules-key \(f.yaml:1\) needs .* Write --redis .*\n--cluster \(f.yaml:2\) needs/,
     );
+    expect(problemsOf("serve", { flags: { ...rules, cluster: true, redis: "unix:/run/redis.sock" } })).toEqual([
+      "--cluster needs host and port of a node, but --redis is a Unix socket. Write --redis redis://127.0.0.1:6379.",
+    ]);
     expect(problemsOf("serve", { flags: { ...rules, listen: "unix:/run/a" } })[0]).toContain("Write --trusted-peers loopback,unix.");
   });
 });
