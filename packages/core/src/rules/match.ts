@@ -191,7 +191,7 @@ function fitsParts(text: string, parts: readonly string[]): boolean {
   const last = parts[parts.length - 1] as string;
   if (parts.length === 1) return text === last;
   const first = parts[0] as string;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
   let from = first.length;
   for (let i = 1; i < parts.length - 1; i++) {
     const part = parts[i] as string;

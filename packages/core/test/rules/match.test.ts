@@ -123,6 +123,21 @@ test.each([
   expect(fits({ header }, "GET", "/", headers)).toBe(expected);
 });
 
+/** All texts of these characters. */
+const allTexts = (characters: string, longest: number): string[] =>
+  longest === 0 ? [""] : ["", ...[...characters].flatMap((first) => allTexts(characters, longest - 1).map((rest) => first + rest))];
+
+test("a header fits a text in which each star stands for any characters", () => {
+  for (const pattern of allTexts("ab*", 5)) {
+    const reference = new RegExp(`^${pattern.replaceAll("*", ".*")}$`);
+    const index = new MatchIndex([{ match: compileMatch("rule", { header: { "x-a": ["c", pattern] } }) }]);
+    for (const value of [...allTexts("ab", 4), "c"]) {
+      const found = index.find({ method: "GET", path: [], header: () => value }).length === 1;
+      if (found !== (value === "c" || reference.test(value))) expect.fail(`"${value}" and "${pattern}": ${found}`);
+    }
+  }
+});
+
 /** A reference implementation of `Match`: one rule at a time, with a regular expression per path. */
 function saysYes({ method, path, header }: Match, request: Request): boolean {
   const list = (value: string | readonly string[]): readonly string[] => (typeof value === "string" ? [value] : value);
@@ -352,7 +367,7 @@ test.each([
     ["/%00"],
   ],
   ...[["/a%0Ab"], ["/%01"], ["//a%2fb"], ["/a;x//"], ["/a./%2F"], [`/a${"/".repeat(50_000)};`]],
-])("the path %j is ambiguous", (path) => expect(isAmbiguous(path)).toBe(true));
+])("the path %j is ambiguous", (path) => expect([path, [path, "/a"], ["/a", { path }]].map(isAmbiguous)).toEqual([true, true, true]));
 
 test("a rule that matches a path also matches it when the path is too long to be matched fully", () => {
   const segment = fc.constantFrom("a", "b", "c");
@@ -366,6 +381,53 @@ test("a rule that matches a path also matches it when the path is too long to be
   );
 });
 
+/** The middles of paths of which only the start and the end are read, and their last segment as servers read it that drop or decode something. */
+const middles = [
+  ...[
+    ["/x".repeat(80), "x"],
+    [`//${"x/".repeat(80)}x`, "x"],
+    [`${"/x".repeat(70)}/y;//z`, "z"],
+    ["/x;y//z".repeat(30), "z"],
+  ],
+  ...[
+    [`${"/x".repeat(80)}${"/y;x".repeat(300)}`, "y"],
+    ["/x;y".repeat(300), "x"],
+    ["/x//".repeat(300), "x"],
+    ["/x%2fy;".repeat(200), "y"],
+  ],
+] as [string, string][];
+
+test("of a path that is too long to be read, the start and the last four segments match like those of a short one", () => {
+  const segment = fc.constantFrom("a", "b", "%61", "B", "a".repeat(300));
+  const some = fc.array(fc.constantFrom("a", "b", "a".repeat(300)), { maxLength: 4 });
+  const parts = [fc.array(segment, { minLength: 1, maxLength: 3 }), fc.array(segment, { minLength: 1, maxLength: 6 })] as const;
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...middles),
+      ...parts,
+      some,
+      some,
+      fc.boolean(),
+      ([middle, before], head, tail, ruleHead, ruleTail, hasSlash) => {
+        const path = `/${head.join("/")}${middle}/${tail.join("/")}${hasSlash ? "/" : ""}`;
+        const [first, last] = [head, tail].map((all) => all.map((one) => decodeURIComponent(one).toLowerCase())) as [string[], string[]];
+        const fitsRule = (before: readonly string[], after: readonly string[]): boolean =>
+          fits({ path: `/${[...before, "*", ...after].join("/")}` }, "GET", path);
+        const begins = ruleHead.slice(0, first.length);
+        const ends = ruleTail.slice(0, last.length);
+        const end = last.slice(last.length - ends.length);
+        const isSame = String(first.slice(0, begins.length)) === String(begins) && String(end) === String(ends);
+        // The end of an unusual path is shorter than a long segment.
+        if (isSame || end.join("").length < 200) expect(fitsRule(begins, ends), path).toBe(isSame);
+        expect(fitsRule(first, last), path).toBe(true);
+        expect(fitsRule(first, [before, ...last]), path).toBe(true);
+        for (const reading of readingsOf(path)) expect(reading.length).toBeLessThan(66);
+      },
+    ),
+    runs(800),
+  );
+});
+
 test.each([
   ["/v1/api/login", [{ path: "/login", unknown: "before" }], true],
   ["/login", [{ path: "/login", unknown: "before" }], true],
@@ -376,6 +438,7 @@ test.each([
   ["/posts/:id", [{ path: "/users", unknown: "after" }], false],
   ["/en/login", [{ path: "/login" }, { path: "/en/login" }], true],
   ["/en", [{ path: "/login" }, { path: "/en/login" }], false],
+  ["/en/login/x", [{ path: "/login" }, { path: "/en/login" }], false],
 ] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
   const index = new MatchIndex([{ match: compileMatch("rule", { path }) }]);
   expect(index.find({ method: "GET", path: readingsOf(possible), header: () => undefined }).length === 1).toBe(expected);
