@@ -56,10 +56,10 @@ class Converter {
   offsetOf(root: unknown, path: Path, what: keyof Offsets, start: number): number {
     let offset = start;
     let value = root;
-    for (const [i, key] of path.entries()) {
-      const offsets = isObject(value) ? this.#offsets.get(value)?.get(key) : undefined;
+    for (const key of path) {
+      const offsets = this.#offsets.get(value as object)?.get(key);
       if (offsets === undefined) return offset;
-      offset = i === path.length - 1 ? offsets[what] : offsets.value;
+      offset = offsets[what];
       value = (value as Record<string | number, unknown>)[key];
     }
     return offset;
@@ -167,10 +167,6 @@ function startOf(node: Node | null): number {
   return node?.range?.[0] ?? 0;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
 function isMapValue(value: unknown): value is Record<string, unknown> {
-  return isObject(value) && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
