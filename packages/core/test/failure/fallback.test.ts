@@ -257,6 +257,21 @@ describe("when the store returns, a fallback", () => {
     },
   );
 
+  it.each<Fault>(["rejects", "throws", "never answers", "fails late"])(
+    "hands over at the next peek if the store %s during the hand-over before a peek",
+    async (fault) => {
+      const api = limiter();
+      await away(api, 5);
+      await vi.advanceTimersByTimeAsync(pausedMs);
+      store.fault = fault;
+      expect(await inTime(api.peek("k"))).toMatchObject({ degraded: true, remaining: 7 });
+      store.fault = undefined;
+      store.arrive();
+      await vi.advanceTimersByTimeAsync(pausedMs);
+      expect(await inTime(api.peek("k"))).toMatchObject({ degraded: false, remaining: 7 });
+    },
+  );
+
   it("counts requests during the hand-over", async () => {
     const api = limiter();
     await away(api, 5);
