@@ -70,6 +70,8 @@ describe("the round trips of a decision", () => {
     const limit = yearly(10);
     expect(await driver.during(() => store.consume(limit, "a", 1, patienceMs))).toEqual(["load", "swap"]);
     expect(await driver.during(() => store.consume(limit, "a", 1, patienceMs))).toEqual(["swap"]);
+    expect(await driver.during(() => store.peek(limit, "a", patienceMs))).toEqual(["load"]);
+    expect(await driver.during(() => store.peek(limit, "b", patienceMs))).toEqual(["load"]);
   });
 
   it("are two after another process has changed the key: the first answers what is there now", async () => {

@@ -33,6 +33,12 @@ it("the app's own keys are given by name, in the order of the rule, and that of 
   expect(await counted(never)).toEqual(["by function"]);
 });
 
+it("asks for a cost of 1, whatever a real request costs", async () => {
+  expect(await ask({ name: "asked", ...limit, cost: never })).toMatchObject([
+    { says: "counts", cost: 1, decision: { cost: 1, remaining: 5 } },
+  ]);
+});
+
 it("names what a request lacks", async () => {
   const keys = { user: never };
   const lacks = async (key: unknown) =>
@@ -42,5 +48,6 @@ it("names what a request lacks", async () => {
   const fails = "the app fails with FLOODGATE_";
   expect(await lacks(["user", "ip", "header:x-a"])).toEqual([`no key (give ip and header:x-a and the key user): ${fails}MISSING_KEY`]);
   expect(await lacks(never)).toEqual([`no key (give the key asked): ${fails}MISSING_KEY`]);
+  expect(await lacks("header:constructor")).toEqual([`no key (give header:constructor): ${fails}MISSING_KEY`]);
   expect(await lacks("route")).toEqual([`no key (give a route): ${fails}NO_ROUTE`]);
 });

@@ -265,6 +265,11 @@ test("a pattern of many stars takes at most its length times the path's length",
 
 test.each([
   [{ path: "posts" }, /begins with "\/"/],
+  [{ path: 5 } as never, /begins with "\/", but was 5/],
+  [{ method: 5 } as never, /must be an HTTP method, but was 5/],
+  [{ header: null } as never, /must name headers and their values, but was null/],
+  [{ header: ["x-a"] } as never, /must name headers and their values, but was/],
+  [{ header: { "x-a": 5 } } as never, /takes for "x-a" a string .* but was given 5/],
   // In Express 4, the route `/a|b` serves every path that begins with `/a` or ends with `b`.
   [{ path: "/a|b" }, /"a\|b" in "\/a\|b" has a "\|".*is written %7C/],
   [{ path: "/files/*.png" }, /a segment is text, `:name` or `\*`, but/],
