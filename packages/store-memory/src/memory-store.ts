@@ -233,16 +233,10 @@ class TableStore implements MemoryStore {
     const nowMs = this.#now();
     this.#lastLimit = undefined;
     const blocks = this.#keyspaces.findBlocks(name) ?? this.#keyspaces.addBlocks(name);
-    const slot = blocks.slots.get(key);
-    if (slot === undefined) {
-      const zeros = this.#zeros(blocks.size);
-      const blocked = blockIn(zeros, 0, nowMs, forMs, kind);
-      this.#keep(blocks, key, nowMs, blocks.smallest.algorithm.decide(blocks.smallest, zeros, 0, nowMs, 1, false));
-      this.#sendEvictions();
-      return blocked;
-    }
+    const slot = blocks.slots.get(key) ?? this.#table.add(blocks, key, nowMs);
     const blocked = blockIn(...this.#slots.state(slot), nowMs, forMs, kind);
     this.#table.reposition(slot, nowMs);
+    this.#sendEvictions();
     return blocked;
   }
 
