@@ -67,11 +67,11 @@ export class Live implements LiveRules, OriginListener {
   /** The active text. */
   #text: string;
   /** The last text if it was refused. `by` holds the users that refused it; it is empty if the text itself is invalid. */
-  #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
+  #refusedText: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
   /** Whether that was only for names that others held, and may have given up since. */
   #mayPass = false;
   /** The message of the last reported refusal; undefined once the refusal is over. */
-  #reported: string | undefined;
+  #reportedMessage: string | undefined;
   refused: Refusal | undefined = undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
@@ -91,9 +91,9 @@ export class Live implements LiveRules, OriginListener {
     this.#users.add(user);
     return () => {
       this.#users.delete(user);
-      if (this.#refused?.by.delete(user) !== true || this.#refused.by.size > 0) return;
+      if (this.#refusedText?.by.delete(user) !== true || this.#refusedText.by.size > 0) return;
       // All users that refused it have left: the next poll tries it again.
-      this.#refused = undefined;
+      this.#refusedText = undefined;
       this.#watcher.forgetRevision();
     };
   }
@@ -109,7 +109,7 @@ export class Live implements LiveRules, OriginListener {
 
   /** Notes a good check, unless the newest text is refused. */
   unchanged(): void {
-    if (this.#refused === undefined) this.loadedAtMs = Date.now();
+    if (this.#refusedText === undefined) this.loadedAtMs = Date.now();
     else if (this.#mayPass) this.#watcher.forgetRevision();
   }
 
@@ -120,11 +120,11 @@ export class Live implements LiveRules, OriginListener {
     if (text === this.#text) {
       this.loadedAtMs = Date.now();
       this.version = version;
-      this.#refused = undefined;
-      if (this.#reported !== undefined) this.#reportReloaded();
+      this.#refusedText = undefined;
+      if (this.#reportedMessage !== undefined) this.#reportReloaded();
       return;
     }
-    if (text === this.#refused?.text && !this.#mayPass) return this.refuse(this.#refused.error);
+    if (text === this.#refusedText?.text && !this.#mayPass) return this.refuse(this.#refusedText.error);
     this.#mayPass = false;
     const refusers = new Map<RuleUser, unknown>();
     let rules: RuleSet;
@@ -132,7 +132,7 @@ export class Live implements LiveRules, OriginListener {
       ({ rules } = await parseAsync(text, this.name, false));
     } catch (error) {
       if (this.#watcher.isClosed) return;
-      this.#refused = { text, error, by: refusers };
+      this.#refusedText = { text, error, by: refusers };
       this.#reportRefused(error);
       return;
     }
@@ -143,14 +143,14 @@ export class Live implements LiveRules, OriginListener {
     this.version = version;
     this.#text = text;
     this.loadedAtMs = Date.now();
-    this.#refused = undefined;
+    this.#refusedText = undefined;
     for (const activate of activations) ignoreErrors(activate);
     this.#reportReloaded();
   }
 
   /** Reports an error unless it is the one that was reported last. */
   refuse(error: unknown): void {
-    if (messageOf(error) !== this.#reported) this.#reportRefused(error);
+    if (messageOf(error) !== this.#reportedMessage) this.#reportRefused(error);
   }
 
   explain(refusal: unknown): unknown {
@@ -180,29 +180,29 @@ export class Live implements LiveRules, OriginListener {
     const errors = [...refusers.values()];
     const mistakes = mistakesIn(errors);
     const refused = { text, error: errors[0], by: refusers };
-    const isKnown = text === this.#refused?.text;
-    this.#refused = refused;
+    const isKnown = text === this.#refusedText?.text;
+    this.#refusedText = refused;
     this.#mayPass = errors.every((error) => (error as FloodgateError | undefined)?.code === "FLOODGATE_NAME_TAKEN");
     const paths = mistakes.map(({ path }) => path);
     // The text is valid. But a second thread may lack the memory that the first one had.
     const atStart = { positions: paths.map(() => ({ line: 1, column: 1 })) };
     const { positions } = await parseAsync(text, this.name, false, paths).catch(() => atStart);
     // If all refusing users have left meanwhile, the next poll tries again.
-    if (this.#watcher.isClosed || this.#refused !== refused) return;
+    if (this.#watcher.isClosed || this.#refusedText !== refused) return;
     refused.error = mistakesError(this.name, mistakes, positions, errors[0]);
     if (isKnown) this.refuse(refused.error);
     else this.#reportRefused(refused.error);
   }
 
   #reportRefused(error: unknown): void {
-    this.#reported = messageOf(error);
+    this.#reportedMessage = messageOf(error);
     this.refused = { error, atMs: Date.now() };
     this.#report({ type: "rules-refused", source: this.name, error });
   }
 
   /** Reports the active version: it is new, or a refusal is over. */
   #reportReloaded(): void {
-    this.#reported = undefined;
+    this.#reportedMessage = undefined;
     this.refused = undefined;
     this.#report({ type: "rules-reloaded", source: this.name, version: this.version });
   }

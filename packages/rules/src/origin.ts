@@ -113,21 +113,21 @@ export class OriginWatcher {
   /** A reported change during a read leads to another read. A poll during a read does nothing. */
   async #poll(): Promise<void> {
     if (this.#reading !== undefined) return;
-    this.#reading = this.#readAll();
+    this.#reading = this.#readUntilUnchanged();
     await this.#reading;
     this.#reading = undefined;
   }
 
-  async #readAll(): Promise<void> {
+  async #readUntilUnchanged(): Promise<void> {
     do {
       // After a reported change the text is read whatever its revision.
       const known = this.#changed ? undefined : this.#revision;
       this.#changed = false;
-      await this.#read(known);
+      await this.#readOnce(known);
     } while (this.#changed);
   }
 
-  async #read(known: string | undefined): Promise<void> {
+  async #readOnce(known: string | undefined): Promise<void> {
     if (this.#closed !== undefined) return;
     let read: FirstText | undefined;
     try {

@@ -57,7 +57,7 @@ export class DriverCalls {
   }
 
   /** Whether new steps are to wait for the end of a call. A call counts until a step of it expires: it may never be answered. */
-  get areMany(): boolean {
+  get mustWait(): boolean {
     const most = this.merges ? maxMerged : maxSingle;
     if (this.#inFlight.size < most) return false;
     for (const steps of this.#inFlight) if (steps.some(({ settled }) => settled)) this.#inFlight.delete(steps);

@@ -32,14 +32,14 @@ interface State {
 /** The first part of each value. Values of other formats count as no state. */
 const format = "1";
 /** The kind under which the block and the ban of a key are stored. */
-const blocks = "blocks";
+const blocksKind = "blocks";
 /** The kind of the mark that a receipt was redeemed, or of the time and the state of its slots since they were renewed. */
-const mark = "receipt";
+const markKind = "receipt";
 const redeemed = 1;
 /** Rows live this much longer, so that a clock that steps back by less loses no state. */
 const keptMs = 60_000;
 /** Six digits in base 32. */
-const half = 2 ** 30;
+const sixDigits = 2 ** 30;
 /** From this cell on, each is written as its difference from the one two before it: the times of a log are close together. */
 const firstDelta = 5;
 
@@ -158,7 +158,7 @@ export class Entry {
 
   /** The cells of the block and the ban; undefined if there never was one. */
   get blocks(): Cells | undefined {
-    return this.#states.get(blocks)?.cells;
+    return this.#states.get(blocksKind)?.cells;
   }
 
   #blockAt(nowMs: number): KeyBlock | undefined {
@@ -174,7 +174,7 @@ export class Entry {
   }
 
   unblock(): void {
-    if (this.#states.delete(blocks)) this.changed = true;
+    if (this.#states.delete(blocksKind)) this.changed = true;
   }
 
   /** Deletes the state of a limit, and lifts the ban. */
@@ -187,14 +187,14 @@ export class Entry {
   }
 
   #keepBlocks(cells: Cells, nowMs: number): void {
-    this.#states.set(blocks, { number: 0, endsMs: keyBlockIn(cells, 0, nowMs)?.untilMs ?? nowMs, cells });
+    this.#states.set(blocksKind, { number: 0, endsMs: keyBlockIn(cells, 0, nowMs)?.untilMs ?? nowMs, cells });
     this.changed = true;
   }
 
   /** A charge as the mark of its receipt knows it, after renewals. Undefined if the receipt was redeemed or has expired. */
   marked(charge: Charge, nowMs: number): Charge | undefined {
-    const [atMs = 0, state] = this.#states.get(mark)?.cells ?? [];
-    if (this.#states.has(mark)) return atMs === redeemed ? undefined : { ...charge, atMs, state };
+    const [atMs = 0, state] = this.#states.get(markKind)?.cells ?? [];
+    if (this.#states.has(markKind)) return atMs === redeemed ? undefined : { ...charge, atMs, state };
     return nowMs < (charge.receipt as ReceiptMark).untilMs ? charge : undefined;
   }
 
@@ -202,7 +202,7 @@ export class Entry {
   mark({ receipt }: Charge, nowMs: number, renewed?: Decision): void {
     const endsMs = Math.max((receipt as ReceiptMark).untilMs, nowMs + (renewed?.resetAfterMs ?? 0));
     const cells = renewed === undefined ? [redeemed] : [renewed.atMs, asCharge(renewed).state as number];
-    this.#states.set(mark, { number: 0, endsMs, cells: Float64Array.from(cells) });
+    this.#states.set(markKind, { number: 0, endsMs, cells: Float64Array.from(cells) });
     this.changed = true;
   }
 }
@@ -224,11 +224,11 @@ function textOf({ number, endsMs, cells }: State): string {
   return text;
 }
 
-/** A whole number in base 32. In two halves if it is large: `toString` takes four times as long for a number that is no 32-bit integer. */
+/** A whole number in base 32. In two parts if it is large: `toString` takes four times as long for a number that is no 32-bit integer. */
 function base32(number: number): string {
-  if (number < half) return number.toString(32);
-  const high = Math.floor(number / half);
-  return high.toString(32) + (number - high * half).toString(32).padStart(6, "0");
+  if (number < sixDigits) return number.toString(32);
+  const high = Math.floor(number / sixDigits);
+  return high.toString(32) + (number - high * sixDigits).toString(32).padStart(6, "0");
 }
 
 /** Undefined if it is no text of a state. */

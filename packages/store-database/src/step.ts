@@ -22,12 +22,12 @@ export interface StepRow {
 
 const nothing = (): void => undefined;
 
-/** Whose steps they are. */
-export interface StepOwner {
+/** The queue that a step waits in. */
+export interface StepQueue {
   /** When the database has answered last, by this process's monotonic clock. */
   readonly answeredMs: number;
   /** Starts the steps that wait. Called when a step has expired: its keys may be free. */
-  goOn(): void;
+  startWaiting(): void;
 }
 
 /** One call of the store. */
@@ -43,18 +43,18 @@ export class Step<T = unknown> extends Waiter<T> {
   wake: () => void = nothing;
   readonly #work: Work<T>;
   readonly #timeoutMs: number;
-  readonly #owner: StepOwner;
+  readonly #queue: StepQueue;
   /** Runs work in the async context of the call, where tracers attach its spans. */
   readonly inContext: (work: () => void) => void = inThisContext((work) => work());
   /** Of the last run. */
   result: T | undefined = undefined;
 
-  constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, owner: StepOwner) {
+  constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, queue: StepQueue) {
     super(timeoutMs);
     this.keys = keys;
     this.#work = work;
     this.#timeoutMs = timeoutMs;
-    this.#owner = owner;
+    this.#queue = queue;
   }
 
   /** Resolves when its keys may be free. */
@@ -73,8 +73,8 @@ export class Step<T = unknown> extends Waiter<T> {
 
   expire(): void {
     // A database that was silent for half of that time may be down, or restarting.
-    const isAlive = !this.inFlight && this.#owner.answeredMs > this.askedMs + this.#timeoutMs / 2;
+    const isAlive = !this.inFlight && this.#queue.answeredMs > this.askedMs + this.#timeoutMs / 2;
     this.fail(isAlive ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
-    this.#owner.goOn();
+    this.#queue.startWaiting();
   }
 }

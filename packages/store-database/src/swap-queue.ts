@@ -1,54 +1,12 @@
 import { addWaiter, afterTurn, type Clock, msLeft, reasonOf, warnOnce, workEndsWithRequest } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
+import { Batch, type BatchRow } from "./batch.js";
 import type { Change, DatabaseDriver, Loaded } from "./driver.js";
 import { DriverCalls } from "./driver-calls.js";
 import { Entry } from "./entry.js";
 import { fault } from "./faults.js";
-import { type Seen, Step, type StepOwner, type StepRow, type Work } from "./step.js";
+import { type Seen, Step, type StepQueue, type Work } from "./step.js";
 import { keysOf } from "./table.js";
-
-/** A key in a batch: its row as it was seen, and as the batch leaves it. */
-class BatchRow implements StepRow {
-  readonly key: string;
-  readonly batch: Batch;
-  seen!: Seen;
-  entry!: Entry;
-
-  constructor(key: string, batch: Batch) {
-    this.key = key;
-    this.batch = batch;
-  }
-}
-
-/** Steps that share keys. They are decided together, in order, and written in one change. */
-class Batch {
-  readonly steps: Step[] = [];
-  /** In the order of their keys, once it begins: every process locks rows in this order, so of those that conflict, one goes on. */
-  readonly rows: BatchRow[] = [];
-  nowMs = 0;
-
-  /** Whether there is anything to write. */
-  get changed(): boolean {
-    return this.rows.some(({ entry }) => entry.changed);
-  }
-
-  get open(): Step[] {
-    return this.steps.filter(({ settled }) => !settled);
-  }
-
-  /** @param rows those of the keys that batches have. It adds those of the step. Not needed if the batch has this step alone. */
-  add(step: Step, rows?: Map<string, BatchRow | undefined>): void {
-    this.steps.push(step);
-    step.rows = step.keys.map((key) => {
-      const known = rows?.get(key);
-      if (known !== undefined) return known;
-      const row = new BatchRow(key, this);
-      rows?.set(key, row);
-      this.rows.push(row);
-      return row;
-    });
-  }
-}
 
 /** Maximum number of steps decided together. */
 const maxSteps = 256;
@@ -66,7 +24,7 @@ const longestPauseMs = 16;
  * Decides steps on what this process remembers of the rows, and writes the result if the rows are still so. Otherwise the database answers
  * what it has, and the same steps are decided on that. Only one change of a key is in flight at a time; steps on it wait, and go together.
  */
-export class SwapQueue implements StepOwner {
+export class SwapQueue implements StepQueue {
   readonly #driver: DatabaseDriver;
   readonly #calls: DriverCalls;
   readonly #clock: Clock | undefined;
@@ -146,7 +104,7 @@ export class SwapQueue implements StepOwner {
     this.#scheduled = true;
     afterTurn(() => {
       this.#scheduled = false;
-      if (this.#calls.areMany) return;
+      if (this.#calls.mustWait) return;
       const batches = this.#nextBatches();
       for (const batch of batches) (batch.steps[0] as Step).inContext(() => void this.#work(batch, batches.length === 1));
     });
@@ -160,7 +118,7 @@ export class SwapQueue implements StepOwner {
       if (isOver(first)) return [];
       const batch = new Batch();
       batch.add(first);
-      return this.#begin([batch]);
+      return this.#markBusy([batch]);
     }
     const waiting: Step[] = [];
     const batches = new Set<Batch>();
@@ -187,11 +145,11 @@ export class SwapQueue implements StepOwner {
     const next = [...batches].filter(({ steps }) => own === undefined || steps.includes(own));
     for (const batch of next) batches.delete(batch);
     this.#waiting = [...[...batches].flatMap(({ steps }) => steps), ...waiting];
-    return this.#begin(next);
+    return this.#markBusy(next);
   }
 
   /** Marks the keys of batches as busy. */
-  #begin(batches: readonly Batch[]): readonly Batch[] {
+  #markBusy(batches: readonly Batch[]): readonly Batch[] {
     for (const batch of batches) {
       if (batch.rows.length > 1) batch.rows.sort((one, other) => (one.key < other.key ? -1 : 1));
       for (const { key } of batch.rows) this.#busy.set(key, batch);
@@ -224,11 +182,11 @@ export class SwapQueue implements StepOwner {
     for (const { key } of batch.rows) if (this.#busy.get(key) === batch) this.#busy.delete(key);
     const { open } = batch;
     if (open.length > 0) this.#waiting = [...open, ...this.#waiting];
-    this.goOn();
+    this.startWaiting();
   }
 
   /** Starts what waits, after a batch and when a step has expired, because its keys may be free: a client that has lost its connection may never answer. */
-  goOn(): void {
+  startWaiting(): void {
     if (workEndsWithRequest) for (const step of this.#waiting) step.wake();
     else if (this.#waiting.length > 0) this.#schedule();
   }
@@ -260,7 +218,7 @@ export class SwapQueue implements StepOwner {
   /** Reads rows, and the server's time. */
   async #load(batch: Batch, rows: readonly BatchRow[]): Promise<void> {
     const sentMs = performance.now();
-    this.#see(batch, rows, await this.#calls.load(keysOf(rows), batch.open), sentMs);
+    this.#remember(batch, rows, await this.#calls.load(keysOf(rows), batch.open), sentMs);
   }
 
   async #swap(batch: Batch, alone: boolean): Promise<void> {
@@ -272,7 +230,7 @@ export class SwapQueue implements StepOwner {
         return entry.changed || was === undefined ? { key, was, ...entry.write(batch.nowMs) } : { key, was, value: undefined, lifeMs: 0 };
       });
     const decideAgain = (loaded: Loaded): Change[] => {
-      this.#see(batch, rows, loaded, sentMs);
+      this.#remember(batch, rows, loaded, sentMs);
       this.#decide(batch);
       return changesOf();
     };
@@ -298,7 +256,7 @@ export class SwapQueue implements StepOwner {
       return;
     }
     const { nowMs = valid.fromMs } = swapped;
-    const overtaken = this.#see(batch, rows, { ...swapped, nowMs }, sentMs);
+    const overtaken = this.#remember(batch, rows, { ...swapped, nowMs }, sentMs);
     const tries = Math.max(...open.map((step) => ++step.tries));
     // The first time, it is tried at once on what is there now, or with the database's clock if that was not where it was expected. Else another
     // change has locked a row.
@@ -308,7 +266,7 @@ export class SwapQueue implements StepOwner {
   }
 
   /** Remembers rows, and the server's time. Returns whether any row is another than before. */
-  #see(batch: Batch, rows: readonly BatchRow[], loaded: Loaded, sentMs: number): boolean {
+  #remember(batch: Batch, rows: readonly BatchRow[], loaded: Loaded, sentMs: number): boolean {
     let overtaken = false;
     for (const [i, row] of rows.entries()) {
       const { version, value } = loaded.rows[i] ?? {};
