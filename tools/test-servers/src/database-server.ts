@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chownSync } from "node:fs";
 import { loopback, sparePort } from "./port.js";
-import { PrivateServer, type ServerKind, type ServerPlace, started } from "./private-server.js";
+import { PrivateServer, type ServerKind, type ServerPlace, startOnSparePort } from "./private-server.js";
 import { mysqlServer, program } from "./programs.js";
 
 /** Databases do not run as root. As root they get this user: nobody. */
@@ -21,10 +21,10 @@ interface Database extends Pick<ServerKind, "files"> {
   readonly init?: (place: ServerPlace) => readonly string[];
   readonly args: (place: ServerPlace) => readonly string[];
   /** A part of what it logs once it answers. */
-  readonly logs: string;
+  readonly readyLog: string;
 }
 
-function startDatabase({ name, program, init, args, logs, ...files }: Database): Promise<DatabaseServer> {
+function startDatabase({ name, program, init, args, readyLog, ...files }: Database): Promise<DatabaseServer> {
   const kind: ServerKind = {
     ...files,
     name,
@@ -35,9 +35,9 @@ function startDatabase({ name, program, init, args, logs, ...files }: Database):
       execFileSync(command as string, words, { stdio: "pipe", cwd: place.dir });
     },
     command: (place) => [...asUser, program, ...args(place)],
-    ready: async ({ log }) => log.includes(logs),
+    ready: async ({ log }) => log.includes(readyLog),
   };
-  return started((port) => new PrivateServer(kind, port));
+  return startOnSparePort((port) => new PrivateServer(kind, port));
 }
 
 /** A Postgres without a password: user and database are `postgres`. What it wrote outlives its process, but not the machine's. */
@@ -50,7 +50,7 @@ export function startPostgres(): Promise<DatabaseServer> {
       ...["-D", `${dir}/data`, "-p", `${port}`, "-h", loopback, "-k", dir],
       ...["-c", "max_connections=200", "-c", "fsync=off"],
     ],
-    logs: "ready to accept connections",
+    readyLog: "ready to accept connections",
   });
 }
 
@@ -69,7 +69,7 @@ export async function startEtcd(): Promise<DatabaseServer> {
       `--initial-cluster=default=${peer}`,
       "--unsafe-no-fsync",
     ],
-    logs: "ready to serve client requests",
+    readyLog: "ready to serve client requests",
   });
 }
 
@@ -91,7 +91,7 @@ default_pool_size = 4
 `,
     }),
     args: ({ dir }) => [`${dir}/pgbouncer.ini`],
-    logs: "process up",
+    readyLog: "process up",
   });
 }
 
@@ -108,7 +108,7 @@ export function startMariadb(): Promise<DatabaseServer> {
       ...["--no-defaults", `--datadir=${dir}/data`, `--socket=${dir}/socket`, `--port=${port}`, `--bind-address=${loopback}`],
       ...["--skip-name-resolve", "--max-connections=300"],
     ],
-    logs: "ready for connections",
+    readyLog: "ready for connections",
   });
 }
 
@@ -125,7 +125,7 @@ function startMysql(): Promise<DatabaseServer> {
       ...["--no-defaults", `--datadir=${dir}/data`, `--socket=${dir}/socket`, `--port=${port}`, `--bind-address=${loopback}`],
       ...["--mysqlx=OFF", "--secure-file-priv=NULL", "--max-connections=300", `--init-file=${dir}/init.sql`],
     ],
-    logs: "ready for connections",
+    readyLog: "ready for connections",
   });
 }
 

@@ -156,7 +156,7 @@ function removeAll(): void {
  * Starts a server on a spare port.
  * @throws Error with its log if it does not start.
  */
-export async function started<Server extends PrivateServer>(make: (port: number) => Server): Promise<Server> {
+export async function startOnSparePort<Server extends PrivateServer>(make: (port: number) => Server): Promise<Server> {
   for (;;) {
     const server = make(await sparePort());
     try {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { loopback } from "./port.js";
-import { PrivateServer, type ServerKind, started } from "./private-server.js";
+import { PrivateServer, type ServerKind, startOnSparePort } from "./private-server.js";
 import { program } from "./programs.js";
 
 export interface PrometheusOptions {
@@ -66,7 +66,7 @@ export function startPrometheus({ targets, rules = [] }: PrometheusOptions): Pro
       return flags["storage.tsdb.path"] === `${server.dir}/data` && (await fetch(`${server.url}/-/ready`)).ok;
     },
   };
-  return started((port) => new PrometheusServer(kind, port));
+  return startOnSparePort((port) => new PrometheusServer(kind, port));
 }
 
 /**

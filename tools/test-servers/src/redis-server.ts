@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Redis, ReplyError } from "ioredis";
 import { loopback } from "./port.js";
-import { PrivateServer, started } from "./private-server.js";
+import { PrivateServer, startOnSparePort } from "./private-server.js";
 import { program } from "./programs.js";
 import { until } from "./until.js";
 
@@ -151,18 +151,18 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   const { replicaOf } = options;
   const replica = replicaOf === undefined ? {} : { replicaof: `${loopback} ${replicaOf.port}` };
   const server = await startServer({ ...options, config: { ...defaults, ...replica, ...options.config } });
-  if (replicaOf !== undefined) await until(`the replica on port ${server.port} is in sync`, () => follows(server, replicaOf));
+  if (replicaOf !== undefined) await until(`the replica on port ${server.port} is in sync`, () => isInSync(server, replicaOf));
   return server;
 }
 
 /** Starts a server with exactly these directives. */
 export function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
   const { binary = program("redis-server"), config = {} } = options;
-  return started((port) => new RedisServer(binary, port, config, flags));
+  return startOnSparePort((port) => new RedisServer(binary, port, config, flags));
 }
 
 /** Whether a replica is in sync with its master. */
-export async function follows(replica: RedisServer, master: { readonly port: number }): Promise<boolean> {
+export async function isInSync(replica: RedisServer, master: { readonly port: number }): Promise<boolean> {
   const { master_port: port, master_link_status: link } = await replica.info("replication");
   return port === String(master.port) && link === "up";
 }

@@ -1,4 +1,4 @@
-import { follows, type RedisServer, type Reply, startRedis, startServer } from "./redis-server.js";
+import { isInSync, type RedisServer, type Reply, startRedis, startServer } from "./redis-server.js";
 import { until } from "./until.js";
 
 /** A master and its replicas, watched by a single sentinel. `startSentinel` makes one. */
@@ -38,7 +38,7 @@ export class RedisSentinel {
       const master = await this.master();
       if (!master.running || (await master.info("replication"))["role"] !== "master") return false;
       const replicas = this.nodes.filter((node) => node !== master && node.running);
-      const followed = await Promise.all(replicas.map((replica) => follows(replica, master)));
+      const followed = await Promise.all(replicas.map((replica) => isInSync(replica, master)));
       const known = ((await this.sentinel.command("SENTINEL", "REPLICAS", this.name)) as Reply[]).map(pairsOf);
       const fit = known.filter((seen) => seen["flags"] === "slave" && seen["master-link-status"] === "ok").map(({ port }) => Number(port));
       return replicas.every(({ port }, i) => followed[i] && fit.includes(port));

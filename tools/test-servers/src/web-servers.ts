@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { PrivateServer, type ServerKind, type ServerPlace, started } from "./private-server.js";
+import { PrivateServer, type ServerKind, type ServerPlace, startOnSparePort } from "./private-server.js";
 import { program } from "./programs.js";
 
 export interface WebServerOptions {
@@ -23,7 +23,7 @@ function startWebServer(configFile: string, { config, files }: WebServerOptions,
     ...kind,
     files: (place) => ({ ...files, ...kind.files?.(place), [configFile]: `${config(place)}\n` }),
   };
-  return started((port) => new PrivateServer(all, port));
+  return startOnSparePort((port) => new PrivateServer(all, port));
 }
 
 /**
