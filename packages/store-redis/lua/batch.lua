@@ -29,19 +29,17 @@
 --                         end a lease: give back all but `spent` units of it. Without a record it does nothing, and no lease begins
 --                         under that id
 --   'i' <policy>          state of a key: read the state and the block
---   's' <policy> <reserved> <charged at> <instant> <cost>
+--   's' <policy> <reserved> <charged at> <instant> <cost> <until>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged. If nothing was
 --                         reserved (0), the cost is charged now, and may begin a state. Below 0: so many held units, which end at
---                         <charged at>
---   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
---   'n' <policy> <units> <charged at> <instant>
+--                         <charged at>. <until>: once, by a receipt that is valid until that time, whose mark is the next key; or ''
+--   'n' <policy> <reserved> <charged at> <instant> 0 <until>
 --                         renew slots: take the units of a charge anew; above the limit too, if they have not come back
---   'm' ... <until>       as 'n', but by a receipt that is valid until that time. The next key is the receipt's mark
 --   'd' <n>               delete the state, which is the next n keys (2 if units are held), and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
--- A step takes one key; 'a' and <n> take n per repetition, 'd' takes n, 'r' and 'm' take two. 'b' and 'u' take that of the block, the others that
--- of a state.
+-- A step takes one key; 'a' and <n> take n per repetition, 'd' takes n, 's' and 'n' take two if they have a receipt. 'b' and 'u' take that of the
+-- block, the others that of a state.
 --
 -- Replies:
 --   allowed, no waits     remaining, reset
@@ -52,9 +50,9 @@
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   'j'                   the decision of a peek with that cost, always with its state; then how many of the n requests were charged
---   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
+--   's'                   the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'l'                   the units, the processes and the decision of the charge; or 0 units, and the wait until the reset
---   'm'                   1 and the decision; or 0 if the receipt was redeemed or has expired
+--   'n'                   1 and the decision; or 0 if the receipt was redeemed or has expired
 --   'd', 'e', 'u'         0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
@@ -79,83 +77,7 @@ for i = 1, tonumber(ARGV[5]) do
     -- Created only for policies that hold units, because creating a function costs about as much as a command.
     with_holds = with_holds or function(decide, holds_ms, longest, window, last_edge)
       return function(key, cost, commit)
-        local list, shows = key .. ':holds', wants_state == 'whole'
-        local value, place, held, at = open_held(list, longest)
-        local born = origin
-        local allowed, remaining, retry, reset, delay, ahead, state = decide(key, held + cost, false)
-        local limit_ms = reset
-        local entries = (#value + 1 - place) / 14
-        if holds_ms > 0 and entries >= 10000 then allowed = false end
-        local ends_in = 0
-        if commit and allowed and holds_ms > 0 then
-          local ends = at + holds_ms
-          -- The edges of a calendar window are its last parameters.
-          for i = last_edge - 3, window == 0 and last_edge or 0 do
-            local edge = tonumber(ARGV[i])
-            if edge > now + ahead then ends = min(ends, edge) end
-          end
-          if window > 0 then ends = min(ends, (floor((now + ahead) / window) + 1) * window) end
-          local stop, units, found, others = #value - 13, cost, nil, nil
-          while stop >= place do
-            found, others = unpack('>i7I7', value, stop)
-            if found <= ends then break end
-            stop = stop - 14
-          end
-          local after = sub(value, stop + 14)
-          if stop >= place and found == ends then
-            stop, units = stop - 14, units + others
-          end
-          local before = sub(value, place, stop + 13)
-          held, origin = held + cost, born
-          value = before .. pack('>i7I7', ends, units) .. after
-          entries, place = #value / 14, 1
-          local newest = unpack('>i7I7', value, #value - 13)
-          write(list, pack('>BI7', 9, held) .. value, newest - now)
-          ends_in = ends - now
-        elseif commit and allowed then
-          allowed, remaining, retry, limit_ms, delay, ahead = decide(key, cost, true)
-        end
-        remaining, reset, retry = max(remaining - held, 0), limit_ms, 0
-        if entries > 0 then
-          local newest = unpack('>i7I7', value, #value - 13)
-          reset = max(reset, newest - now)
-        end
-        -- The wait once so many entries have ended: until then, and by the limit itself.
-        local function wait_after(ended)
-          local left, until_ms = held, now
-          for i = 0, ended - 1 do
-            local ends, units = unpack('>i7I7', value, place + 14 * i)
-            left, until_ms = left - units, ends
-          end
-          -- The sum of a corrupted list may be another.
-          if ended == entries then left = 0 end
-          local _, _, wait = decide(key, left + cost, false)
-          if wait < 0 then wait = huge end
-          return wait, until_ms - now
-        end
-        local full = holds_ms > 0 and entries >= 10000
-        if cost > remaining or full then
-          local least = full and 1 or 0
-          local low, high = least, entries
-          while low < high do
-            local middle = floor((low + high) / 2)
-            local wait, until_ms = wait_after(middle)
-            if wait <= until_ms then high = middle else low = middle + 1 end
-          end
-          local wait, until_ms = wait_after(low)
-          retry = max(wait, until_ms)
-          if low > least then retry = min(retry, (wait_after(low - 1))) end
-          if retry == huge then retry = -1 end
-        end
-        if shows then
-          local cells = { entries, held }
-          for i = 0, entries - 1 do cells[#cells + 1], cells[#cells + 2] = unpack('>i7I7', value, place + 14 * i) end
-          for _, cell in ipairs(state) do cells[#cells + 1] = cell end
-          state = cells
-        else
-          state = nil
-        end
-        return allowed, remaining, retry, reset, ends_in, ahead, state
+HOLDING
       end
     end
     decide = with_holds(decide, tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3]), arg + parameters)

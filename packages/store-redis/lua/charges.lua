@@ -42,27 +42,27 @@ local function settle(key, policy_arg, reserved, charged_at, instant, cost)
   return settle_at(policy_arg)(key, charged_at, reserved, cost)
 end
 
--- Settles a charge by its receipt, once, and marks the receipt. Or renews its slots with `decide`: then the mark says when they were taken, and
--- the instant, so that the receipt finds them. A mark lives as long as the receipt is valid, or its slots are held. Returns the change, the
--- parts of a unit, and the decision of a renewal unless the receipt was redeemed or has expired.
-local function redeem(key, mark, until_ms, policy_arg, reserved, charged_at, instant, cost, decide)
-  local note = call('GET', mark)
+-- Settles a charge, or renews its slots with `decide`. By a receipt it settles once, and marks the receipt. After a renewal the mark says when
+-- the slots were taken, and the instant, so that the receipt finds them. A mark lives as long as the receipt is valid, or its slots are held.
+-- Returns the change, the parts of a unit, and the decision of a renewal unless the receipt was redeemed or has expired.
+local function change_charge(key, mark, until_ms, policy_arg, reserved, charged_at, instant, cost, decide)
+  local note = mark and call('GET', mark)
   if note then
     charged_at, instant = match(note, '^(%d+) (%d+)$')
-  elseif now >= until_ms then
+  elseif mark and now >= until_ms then
     charged_at = nil
   end
   if not charged_at then return 0, 1 end
   local change, parts = settle(key, policy_arg, reserved, tonumber(charged_at), tonumber(instant), cost)
   -- A receipt that has expired takes no slots again.
-  if decide and change == 0 and now >= until_ms then return 0, 1 end
-  local made = decide and { decide(key, reserved, true, change ~= 0) }
-  if not made then
+  if decide and mark and change == 0 and now >= until_ms then return 0, 1 end
+  local renewed = decide and { decide(key, reserved, true, change ~= 0) }
+  if mark and not decide then
     call('SET', mark, '1', 'PX', max(until_ms - now, 1) + longer_ms)
-  elseif made[1] then
-    call('SET', mark, format('%.0f %.0f', now + made[6], server_us + check), 'PX', max(until_ms - now, made[4]) + longer_ms)
+  elseif mark and renewed[1] then
+    call('SET', mark, format('%.0f %.0f', now + renewed[6], server_us + check), 'PX', max(until_ms - now, renewed[4]) + longer_ms)
   end
-  return change, parts, made
+  return change, parts, renewed
 end
 
 -- Ends a lease. The record goes with its charge, so that this happens once.

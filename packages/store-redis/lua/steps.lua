@@ -3,13 +3,13 @@
 local key, last = 0, #ARGV
 -- Of the 'a' at hand: the number of its limits, their functions, costs and kinds, and the size of the reply before it. `decide_all` decides it.
 local count, limits, costs, shadows, looks, before, decide_all
-local settle, redeem, end_lease, block, write_block, reset, append_change
+local change_charge, end_lease, block, write_block, reset, append_change
 while arg <= last do
   local step = ARGV[arg]
   local decide = policies[tonumber(step)]
   arg = arg + 1
-  if not settle and match(step, '^[bdemnrsu]$') then
-    settle, redeem, end_lease, block, write_block, reset, append_change = changes()
+  if not block and match(step, '^[bdensu]$') then
+    change_charge, end_lease, block, write_block, reset, append_change = changes()
   end
   if decide or step == 'c' or step == 'p' then
     local takes, cost, times = step ~= 'p', 1, 1
@@ -166,33 +166,20 @@ while arg <= last do
         answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = block_start, block_end, ban_start, ban_end
         size = size + 4
       end
-    elseif step == 'n' then
-      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-      local ok, change = pcall(settle, KEYS[key], policy_args[policy], units, charged_at, instant, 0)
-      if ok then append(pcall(decide, KEYS[key], units, true, change ~= 0)) else append(false, change) end
-      arg = arg + 4
-    elseif step == 'm' then
-      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-      local mark, until_ms = KEYS[key + 1], tonumber(ARGV[arg + 4])
-      local ok, problem, _, made = pcall(redeem, KEYS[key], mark, until_ms, policy_args[policy], units, charged_at, instant, 0, decide)
-      key, arg = key + 1, arg + 5
-      if ok then
-        size = size + 1
-        answer[size] = made and 1 or 0
-        if made then append(true, spread(made)) end
-      else
-        append(false, problem)
-      end
     else
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
-      local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
-      arg = arg + 5
-      if step == 's' then
-        append_change(pcall(settle, KEYS[key], policy_args[policy], reserved, charged_at, instant, cost))
+      local instant, cost, until_ms = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4]), tonumber(ARGV[arg + 5])
+      arg = arg + 6
+      if until_ms then key = key + 1 end
+      local renew = step == 'n' and decide
+      local ok, change, parts, renewed =
+        pcall(change_charge, KEYS[check], until_ms and KEYS[key], until_ms, policy_args[policy], reserved, charged_at, instant, cost, renew)
+      if not (renew and ok) then
+        append_change(ok, change, parts)
       else
-        key = key + 1
-        append_change(pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy_args[policy], reserved, charged_at, instant, cost))
-        arg = arg + 1
+        size = size + 1
+        answer[size] = renewed and 1 or 0
+        if renewed then append(true, spread(renewed)) end
       end
     end
   end

@@ -23,15 +23,18 @@ export interface Batch<Step = Writing> {
   run(command: Run["command"]): Run;
 }
 
-/** What all batches of a round are sent with. */
-export interface BatchOptions {
+/** What all batches of a queue are sent with. */
+export interface QueueOptions {
   readonly clock: Clock | undefined;
+  /** Whether rejections return their state. */
+  readonly wantsState: boolean;
+}
+
+interface BatchOptions extends QueueOptions {
   /** The server time past which the script does nothing. */
   readonly notAfterMs: number;
   /** About the server's time. The windows of calendars that are sent are those around it. */
   readonly serverMs: number;
-  /** Whether rejections return their state. */
-  readonly wantsState: boolean;
   /** The length of the last part of all keys, if their states are read ahead: see lua/batch.lua. */
   readonly kindSize?: number | undefined;
 }
@@ -40,42 +43,31 @@ export function batchOf<Step extends Writing>(steps: readonly Step[], options: B
   const nowMs = options.clock?.();
   const [first] = steps as readonly [Step];
   const lean = steps.length === 1 ? first.lean : undefined;
-  if (lean !== undefined) return new LeanBatch(first, lean, nowMs, options);
-  return new GeneralBatch(steps, nowMs, options);
+  if (lean === undefined) return new GeneralBatch(steps, nowMs, options);
+  first.firstKey = 1;
+  return { steps, nowMs, run: (command) => leanRun(command, lean, nowMs, options) };
 }
 
-/** A request alone. */
-class LeanBatch<Step extends Writing> implements Batch<Step> {
-  readonly steps: readonly [Step];
-  readonly nowMs: number | undefined;
-  readonly #lean: LeanRequest;
-  readonly #options: BatchOptions;
-
-  constructor(step: Step, lean: LeanRequest, nowMs: number | undefined, options: BatchOptions) {
-    step.firstKey = 1;
-    this.steps = [step];
-    this.#lean = lean;
-    this.nowMs = nowMs;
-    this.#options = options;
+/** The run of a request alone. */
+function leanRun(
+  command: Run["command"],
+  { script, checks }: LeanRequest,
+  nowMs: number | undefined,
+  { notAfterMs, serverMs }: BatchOptions,
+): Run {
+  const args = [command === "EVALSHA" ? script.sha : script.source, String(checks.length)];
+  let takesOne = true;
+  for (const { redisKey, cost, known } of checks) {
+    args.push(redisKey);
+    takesOne &&= cost === 1 && known.policy.edgesAt === undefined;
   }
-
-  run(command: Run["command"]): Run {
-    const { script, checks } = this.#lean;
-    const { notAfterMs, serverMs } = this.#options;
-    const args = [command === "EVALSHA" ? script.sha : script.source, String(checks.length)];
-    let takesOne = true;
-    for (const { redisKey, cost, known } of checks) {
-      args.push(redisKey);
-      takesOne &&= cost === 1 && known.policy.edgesAt === undefined;
-    }
-    args.push(String(notAfterMs));
-    if (this.nowMs !== undefined || !takesOne) args.push(String(this.nowMs ?? ""));
-    if (!takesOne) {
-      for (const { cost } of checks) args.push(String(cost));
-      for (const { known } of checks) args.push(...(known.policy.edgesAt?.(this.nowMs ?? serverMs) ?? []));
-    }
-    return { command, args, firstKey: this.steps[0].redisKey };
+  args.push(String(notAfterMs));
+  if (nowMs !== undefined || !takesOne) args.push(String(nowMs ?? ""));
+  if (!takesOne) {
+    for (const { cost } of checks) args.push(String(cost));
+    for (const { known } of checks) args.push(...(known.policy.edgesAt?.(nowMs ?? serverMs) ?? []));
   }
+  return { command, args, firstKey: args[2] as string };
 }
 
 /** Steps that write themselves. */

@@ -5,7 +5,7 @@ import type { RedisClient } from "./clients/client.js";
  * A rejection is asked for again after this time, if not before. It bounds how late a change is noticed that was not announced: by a process
  * that has ended or lost its connection in between, by an older version, or by hand.
  */
-export const longestMs = 60_000;
+export const longestAgeMs = 60_000;
 
 /** A process announces its changes at most this often. An announcement covers the changes that follow it within this time. */
 const announceMs = 1000;
@@ -81,7 +81,7 @@ export class Changes {
     if (!this.isRead || isWithin(nowMs - this.#askedMs, this.#maxAgeMs * 0.75)) return;
     this.#askedMs = nowMs;
     // What cannot be read makes cached rejections too old, and no more.
-    afterTurn(() => this.#ask("").catch(() => undefined));
+    afterTurn(() => this.#ask(false).catch(() => undefined));
   }
 
   /**
@@ -90,7 +90,7 @@ export class Changes {
    * @param untilMs when that is, by the steady clock of this process, in milliseconds. Default: a minute from now.
    * @returns a promise of the answer, or of the first failure.
    */
-  async announce(untilMs: number = performance.now() + longestMs): Promise<void> {
+  async announce(untilMs: number = performance.now() + longestAgeMs): Promise<void> {
     const nowMs = this.#nowMs();
     if (isWithin(nowMs - this.#announcedMs, announceMs)) return;
     const announced = (): void => {
@@ -98,7 +98,7 @@ export class Changes {
     };
     // On Workers only an answer counts: what another request has sent may end with it.
     if (!workEndsWithRequest) announced();
-    return this.#ask("1").then(announced, () => {
+    return this.#ask(true).then(announced, () => {
       this.#announcedMs = Number.NEGATIVE_INFINITY;
       if (performance.now() >= untilMs) return;
       stopTimer(this.#timer);
@@ -106,11 +106,11 @@ export class Changes {
     });
   }
 
-  async #ask(announces: string): Promise<void> {
+  async #ask(announces: boolean): Promise<void> {
     const [sentMs, sentSteadyMs] = [this.#nowMs(), performance.now()];
     // It must not wait in the library's offline queue.
     if (!this.#client.isReady) throw new Error("the client is not ready");
-    const args = [source, "1", this.#key, announces];
+    const args = [source, "1", this.#key, announces ? "1" : ""];
     const [reply] = await Promise.all(this.#client.send([{ command: "EVAL", args, firstKey: this.#key }]));
     const [serverUs, before, after] = (reply as unknown[]).map(String) as [string, string, string];
     const steadyMs = performance.now();

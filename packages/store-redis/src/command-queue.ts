@@ -1,15 +1,5 @@
-import {
-  activeListener,
-  addWaiter,
-  afterTurn,
-  type Clock,
-  inThisContext,
-  msLeft,
-  ServerClock,
-  startTimer,
-  unblockedMs,
-} from "@floodgate/core/store";
-import { type Batch, batchOf } from "./batch.js";
+import { activeListener, addWaiter, afterTurn, inThisContext, msLeft, ServerClock, startTimer, unblockedMs } from "@floodgate/core/store";
+import { type Batch, batchOf, type QueueOptions } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isMoving, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
@@ -17,18 +7,12 @@ import { commands, permissions } from "./script.js";
 import type { Step } from "./step.js";
 import { joinEquals } from "./steps.js";
 
-export interface QueueOptions {
-  readonly clock: Clock | undefined;
-  /** Whether rejections return their state. */
-  readonly wantsState: boolean;
-}
-
 /** Rounds in flight at once: while Redis runs one, the next is written and the last is read. */
 const maxRounds = 2;
-/** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. A long queue takes larger rounds. */
-const maxChecks = 64;
+/** The most keys per round, so that one run blocks Redis for only a fraction of a millisecond. A long queue takes larger rounds. */
+const maxKeys = 64;
 const longQueue = 256;
-const maxChecksOfLongQueue = 128;
+const maxKeysOfLongQueue = 128;
 /** How often to poll a client that is not ready, and how long to wait after TRYAGAIN. */
 const pollMs = 5;
 
@@ -40,10 +24,10 @@ export class CommandQueue {
   readonly #client: RedisClient;
   readonly #options: QueueOptions;
   #waiting: Step[] = [];
-  /** The checks of the waiting steps. */
-  #checks = 0;
+  /** The keys of the waiting steps. */
+  #keyCount = 0;
   /** No waiting step is past its deadline before this time of the steady clock, unless it has settled. */
-  #clearAtMs = Number.POSITIVE_INFINITY;
+  #noneExpiresBeforeMs = Number.POSITIVE_INFINITY;
   /** The rounds in flight. An array, because a Set that gains and loses a few entries makes a new table each time. */
   #inFlight: Step[][] = [];
   #scheduled = false;
@@ -57,7 +41,7 @@ export class CommandQueue {
   /** The hashes of the scripts that were sent. */
   readonly #sent = new Set<string>();
   /** A round in flight with a script that was not sent before. No other follows it: if Redis lacks the script, it would be decided first. */
-  #proving: Step[] | undefined;
+  #withNewScript: Step[] | undefined;
   /** When the server last answered, by this process's monotonic clock. */
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
@@ -69,19 +53,19 @@ export class CommandQueue {
 
   add(step: Step): void {
     // While the server is silent nothing is sent, so timed-out steps are removed here.
-    if (this.#waiting[0]?.settled === true) this.#clear(performance.now());
-    if (this.#room() <= 0) this.#abandon();
-    this.#wait(step);
+    if (this.#waiting[0]?.settled === true) this.#dropExpired(performance.now());
+    if (this.#room() <= 0) this.#abandonRounds();
+    this.#enqueue(step);
     addWaiter(step);
     if (this.#room() <= 0) this.#flushForWaiting ??= inThisContext<void, void>(this.#flushScheduled);
     this.#schedule();
   }
 
-  #wait(step: Step): void {
+  #enqueue(step: Step): void {
     this.#waiting.push(step);
-    this.#checks += step.checks;
+    this.#keyCount += step.keyCount;
     // The running clock never runs faster than the steady clock, so no step expires sooner.
-    if (step.dueMs < this.#clearAtMs) this.#clearAtMs = step.dueMs;
+    if (step.dueMs < this.#noneExpiresBeforeMs) this.#noneExpiresBeforeMs = step.dueMs;
     step.queue = this;
   }
 
@@ -100,7 +84,7 @@ export class CommandQueue {
 
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
-    if (this.#proving !== undefined) return 0;
+    if (this.#withNewScript !== undefined) return 0;
     return (this.serverClock.isKnown && this.#client.keepsOrder ? maxRounds : 1) - this.#inFlight.length;
   }
 
@@ -108,24 +92,24 @@ export class CommandQueue {
    * Gives up rounds whose steps have all timed out, so that they do not block others. A library may never settle them: ioredis with
    * retries off drops them when the connection breaks. The next round first reads the server's clock again.
    */
-  #abandon(): void {
+  #abandonRounds(): void {
     const left = this.#inFlight.filter((round) => !round.every((step) => step.settled));
     if (left.length < this.#inFlight.length) {
       this.serverClock.forget();
-      this.#proving = undefined;
+      this.#withNewScript = undefined;
     }
     this.#inFlight = left;
   }
 
   #flush(): void {
     const nowMs = performance.now();
-    this.#clear(nowMs);
+    this.#dropExpired(nowMs);
     while (this.#waiting.length > 0 && this.#room() > 0) {
       if (!this.#client.isReady) {
         this.#awaitReady();
         return;
       }
-      const round = this.#next();
+      const round = this.#takeRound();
       try {
         this.#send(round, nowMs);
       } catch (error) {
@@ -147,30 +131,30 @@ export class CommandQueue {
   }
 
   /** Removes steps past their deadline. The server would reject the whole round because of them. */
-  #clear(nowMs: number): void {
-    if (nowMs < this.#clearAtMs) return;
+  #dropExpired(nowMs: number): void {
+    if (nowMs < this.#noneExpiresBeforeMs) return;
     const waiting = this.#waiting;
     this.#empty();
-    for (const step of waiting) if (!step.settled && msLeft(step, nowMs) > 0) this.#wait(step);
+    for (const step of waiting) if (!step.settled && msLeft(step, nowMs) > 0) this.#enqueue(step);
   }
 
   #empty(): void {
     this.#waiting = [];
-    this.#checks = 0;
-    this.#clearAtMs = Number.POSITIVE_INFINITY;
+    this.#keyCount = 0;
+    this.#noneExpiresBeforeMs = Number.POSITIVE_INFINITY;
   }
 
   /** Takes the next round: an equal share of the queue for each round that may start, so that rounds overlap. */
-  #next(): Step[] {
-    const most = Math.min(this.#checks > longQueue ? maxChecksOfLongQueue : maxChecks, Math.ceil(this.#checks / this.#room()));
+  #takeRound(): Step[] {
+    const most = Math.min(this.#keyCount > longQueue ? maxKeysOfLongQueue : maxKeys, Math.ceil(this.#keyCount / this.#room()));
     let count = 0;
-    let checks = 0;
+    let keys = 0;
     for (; count < this.#waiting.length; count++) {
-      const more = (this.#waiting[count] as Step).checks;
-      if (count > 0 && checks + more > most) break;
-      checks += more;
+      const { keyCount } = this.#waiting[count] as Step;
+      if (count > 0 && keys + keyCount > most) break;
+      keys += keyCount;
     }
-    this.#checks -= checks;
+    this.#keyCount -= keys;
     return this.#waiting.splice(0, count);
   }
 
@@ -180,14 +164,7 @@ export class CommandQueue {
    */
   #runs(round: readonly Step[]): (readonly Step[])[] {
     if (!this.#client.isCluster || round.length === 1) return [round];
-    const runs = new Map<unknown, Step[]>();
-    for (const step of round) {
-      const id = step.keysId;
-      const known = runs.get(id);
-      if (known === undefined) runs.set(id, [step]);
-      else known.push(step);
-    }
-    return [...runs.values()];
+    return grouped(round, ({ keysId }) => keysId);
   }
 
   /** Sends the runs of a round in one write. */
@@ -205,7 +182,7 @@ export class CommandQueue {
     this.#inFlight.push(round);
     for (const { args } of runs) {
       const sha = args[0] as string;
-      if (!this.#sent.has(sha)) this.#proving = round;
+      if (!this.#sent.has(sha)) this.#withNewScript = round;
       this.#sent.add(sha);
     }
     for (const step of round) step.queue = undefined;
@@ -214,29 +191,29 @@ export class CommandQueue {
   }
 
   /** @param moment when the batch was sent: with the round, or after it as source. */
-  #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent, moment: Moment = sent): void {
+  #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent, moment: SentAt = sent): void {
     const attempt = (work: () => void): void => {
       try {
         work();
       } catch (error) {
-        this.#lost(batch, error);
-        this.#done(sent);
+        this.#failBatch(batch, error);
+        this.#endBatch(sent);
       }
     };
     answer.then(
       (reply) =>
         attempt(() => {
           this.#read(batch, reply, moment);
-          this.#done(sent);
+          this.#endBatch(sent);
         }),
-      (error) => attempt(() => this.#refused(batch, error, sent, moment)),
+      (error) => attempt(() => this.#onError(batch, error, sent, moment)),
     );
   }
 
   /** One of the batches of a round has been answered. */
-  #done(sent: Sent): void {
+  #endBatch(sent: Sent): void {
     if (--sent.left > 0) return;
-    if (this.#proving === sent.round) this.#proving = undefined;
+    if (this.#withNewScript === sent.round) this.#withNewScript = undefined;
     const place = this.#inFlight.indexOf(sent.round);
     if (place >= 0) this.#inFlight.splice(place, 1);
     if (this.#waiting.length > 0) this.#schedule();
@@ -246,7 +223,7 @@ export class CommandQueue {
    * A server without the script has done nothing, so it gets the source. One that moves the keys to another server has done nothing either.
    * After any other error, the outcome is unknown.
    */
-  #refused(batch: Batch<Step>, error: unknown, sent: Sent, moment: Moment): void {
+  #onError(batch: Batch<Step>, error: unknown, sent: Sent, moment: SentAt): void {
     const text = error instanceof Error ? error.message : "";
     const moves = isMoving(text);
     const isUnloaded = text.startsWith("NOSCRIPT");
@@ -257,16 +234,16 @@ export class CommandQueue {
       this.#receive(batch, answer, sent, { atMs, unblockedMs: unblockedMs(atMs) });
       return;
     }
-    if (moves) this.#askLater(batch.steps);
-    else this.#lost(batch, error);
-    this.#done(sent);
+    if (moves) this.#requeueLater(batch.steps);
+    else this.#failBatch(batch, error);
+    this.#endBatch(sent);
   }
 
   /** Asks again soon for steps whose keys are moving. */
-  #askLater(steps: readonly Step[]): void {
+  #requeueLater(steps: readonly Step[]): void {
     for (const step of steps) step.isMoving = true;
     startTimer(() => {
-      this.#again(steps, 0);
+      this.#requeue(steps, 0);
       this.#schedule();
     }, pollMs);
   }
@@ -275,19 +252,19 @@ export class CommandQueue {
    * Fails a batch. A key of another type is an error of a lean script, which has one step. After another error, the next reply may come from
    * another server with another clock.
    */
-  #lost(batch: Batch<Step>, cause: unknown): void {
+  #failBatch(batch: Batch<Step>, cause: unknown): void {
     const [step] = batch.steps as [Step];
     if (batch.steps.length === 1 && step.lean !== undefined && cause instanceof Error && cause.message.includes("WRONGTYPE")) {
       this.#fail(batch.steps, stepFault(cause.message, step.redisKey));
       return;
     }
     this.serverClock.forget();
-    if (cause instanceof Error && isNameless(cause.message)) this.#forbidden(batch.steps);
+    if (cause instanceof Error && isNameless(cause.message)) this.#failForbidden(batch.steps);
     else this.#fail(batch.steps, fault(cause));
   }
 
   /** Fails steps for which the user of Redis lacks a permission. Asks first which one. */
-  #forbidden(steps: readonly Step[]): void {
+  #failForbidden(steps: readonly Step[]): void {
     const key = (steps[0] as Step).redisKey;
     const [answer] = this.#client.send([{ command: "EVAL", args: [permissions.source, "1", key, ...commands], firstKey: key }]);
     (answer as Promise<unknown>)
@@ -300,12 +277,12 @@ export class CommandQueue {
   }
 
   /** @throws MalformedReply and accepts nothing of that reply. */
-  #read(batch: Batch<Step>, list: unknown, sent: Moment): void {
+  #read(batch: Batch<Step>, list: unknown, sent: SentAt): void {
     const receivedMs = performance.now();
     tellRoundTrip(batch, sent, true);
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
     if (reply.isLate) {
-      this.#again(batch.steps, receivedMs - sent.atMs - (unblockedMs(receivedMs) - sent.unblockedMs));
+      this.#requeue(batch.steps, receivedMs - sent.atMs - (unblockedMs(receivedMs) - sent.unblockedMs));
     } else {
       for (const step of batch.steps) step.read(reply);
       reply.end();
@@ -316,8 +293,8 @@ export class CommandQueue {
         else if (step.problem !== undefined && isMoving(step.problem)) moving.push(step);
         else step.settle(reply);
       }
-      if (moving.length > 0) this.#askLater(moving);
-      if (denied.length > 0) this.#forbidden(denied);
+      if (moving.length > 0) this.#requeueLater(moving);
+      if (denied.length > 0) this.#failForbidden(denied);
     }
     this.answeredMs = receivedMs;
     this.serverClock.learn(reply.serverMs, sent.atMs, receivedMs);
@@ -327,14 +304,26 @@ export class CommandQueue {
    * Requeues the steps that still wait, after a run that charged nothing: by the server's clock it was too late, or too far from the windows
    * of a calendar that were sent, because the estimate of that clock was wrong or missing; or the keys were moving. Extends their deadlines by the time in which the event loop was blocked.
    */
-  #again(steps: readonly Step[], stoodMs: number): void {
+  #requeue(steps: readonly Step[], stoodMs: number): void {
     for (const step of steps) {
       if (step.settled) continue;
       step.deadlineMs += stoodMs;
-      this.#wait(step);
+      this.#enqueue(step);
     }
     this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
   }
+}
+
+/** Groups items by an id, in order. */
+export function grouped<T>(items: readonly T[], idOf: (item: T) => unknown): T[][] {
+  const groups = new Map<unknown, T[]>();
+  for (const item of items) {
+    const id = idOf(item);
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
 }
 
 /** The time left until the first deadline of a round. */
@@ -349,18 +338,18 @@ function leastLeft(round: readonly Step[], nowMs: number): number {
 }
 
 /** Tells observers of a command that was sent, and whether it was answered. */
-function tellRoundTrip({ steps }: Batch<Step>, { atMs }: Moment, ok: boolean): void {
+function tellRoundTrip({ steps }: Batch<Step>, { atMs }: SentAt, ok: boolean): void {
   activeListener()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - atMs, ok });
 }
 
 /** A moment by both clocks of this process. */
-interface Moment {
+interface SentAt {
   readonly atMs: number;
   readonly unblockedMs: number;
 }
 
 /** A round in flight. */
-interface Sent extends Moment {
+interface Sent extends SentAt {
   readonly round: Step[];
   /** Its batches that have not been answered. */
   left: number;

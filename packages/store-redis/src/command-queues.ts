@@ -1,7 +1,9 @@
 import { msLeft, startTimer, workEndsWithRequest } from "@floodgate/core/store";
+import type { QueueOptions } from "./batch.js";
 import type { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
-import { CommandQueue, type QueueOptions } from "./command-queue.js";
+import { CommandQueue, grouped } from "./command-queue.js";
+import type { KeyedCheck } from "./limits.js";
 import type { Step } from "./step.js";
 
 /** One queue per server. On Workers one per step, because what one request has sent ends with it. */
@@ -17,13 +19,15 @@ export class CommandQueues {
     this.#changes = changes;
   }
 
-  bySlot<T extends { readonly redisKey: string }>(all: readonly T[]): (readonly T[])[] {
-    return this.#client.bySlot(all);
+  /** Groups checks by the slots of their keys. Without a Cluster there is one group. */
+  bySlot(checks: readonly KeyedCheck[]): (readonly KeyedCheck[])[] {
+    if (!this.#client.isCluster || checks.length === 1) return [checks];
+    return grouped(checks, ({ redisKey }) => this.#client.slotOf(redisKey));
   }
 
   /** The address of the server that holds a key; "" if there is only one or none is known yet. */
   serverOf(redisKey: string): string {
-    return this.#client.serverOf(this.#client.slotOf(redisKey));
+    return this.#client.serverOf(redisKey);
   }
 
   ask<T>(step: Step<T, unknown>): Promise<T> {
@@ -33,7 +37,7 @@ export class CommandQueues {
       queue = new CommandQueue(this.#client, this.#options, queue?.serverClock);
       this.#queues.set(server, queue);
     }
-    const announced = step.mayFree ? this.#announce(step.answer) : undefined;
+    const announced = step.mayEndRejections ? this.#announce(step.answer) : undefined;
     queue.add(step as Step);
     if (announced === undefined || !workEndsWithRequest) return step.answer;
     // Who keeps the request alive for the change does so for what announces it.

@@ -1,6 +1,7 @@
 import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type KeyBlock, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import { type Changes, longestMs } from "./changes.js";
+import { type Changes, longestAgeMs } from "./changes.js";
+import { RecentResets, rememberedMs } from "./recent-resets.js";
 
 export interface DenyCacheOptions {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
@@ -25,6 +26,7 @@ export interface DeniedState {
   readonly receivedMs: number;
 }
 
+/** Its `sentMs` and `receivedMs` are by the clock of the cache: with an injected clock, both are its `atMs`. */
 interface KnownState extends DeniedState {
   /** The end of the state's Redis key. */
   readonly suffix: string;
@@ -40,16 +42,13 @@ export interface CachedLimit {
   /** The end of its Redis keys. Limits with the same suffix share their counts. */
   readonly suffix: string;
   /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
-  readonly deniedMs: number;
+  readonly maxAgeMs: number;
   /** The same while `changes` says that nobody has changed anything. */
-  readonly longestMs: number;
+  readonly extendedAgeMs: number;
 }
 
 /** Two clocks may drift apart by this ratio: twice the most that NTP corrects. */
 const drift = 0.001;
-
-/** How long at least an answered reset or refund is remembered. */
-const rememberedMs = 1000;
 
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
@@ -64,12 +63,8 @@ export class DenyCache {
   readonly #options: DenyCacheOptions;
   /** By key, in order of age: reading a state does not move it. */
   readonly #states: LRUCache<string, KnownState>;
-  /** How many resets and refunds are in flight, by the suffix or the name that they concern and the key. */
-  readonly #forgetting = new Map<string, number>();
-  /** When those of the last second or two were answered. A state that was asked for before may be older, although its reply is read later. */
-  #forgotten = new Map<string, number>();
-  #forgottenBefore = new Map<string, number>();
-  #turnedMs = Number.NEGATIVE_INFINITY;
+  /** By the suffix or the name that they concern, and the key. */
+  readonly #resets = new RecentResets();
 
   constructor(options: DenyCacheOptions) {
     this.#options = options;
@@ -77,15 +72,16 @@ export class DenyCache {
   }
 
   add({ limit, suffix }: CachedLimit, key: string, state: DeniedState): void {
-    const { cells, spare, blocked, atMs, sentMs, receivedMs } = state;
-    const isForgotten = (id: string): boolean =>
-      this.#forgetting.has(id) || sentMs <= (this.#forgotten.get(id) ?? this.#forgottenBefore.get(id) ?? Number.NEGATIVE_INFINITY);
-    const knowsAny = this.#forgetting.size + this.#forgotten.size + this.#forgottenBefore.size > 0;
+    const { cells, spare, blocked, atMs } = state;
+    const hasResets = !this.#resets.isEmpty;
     // A block may have been made or lifted since: then only Redis knows.
-    if (knowsAny && isForgotten(`:${limit.name} ${key}`)) return;
-    const mayBeOld = knowsAny && isForgotten(`${suffix} ${key}`);
-    // What was forgotten before that is not known any more.
-    const doubtful = mayBeOld || receivedMs - sentMs > rememberedMs;
+    if (hasResets && this.#resets.mayFollow(`:${limit.name} ${key}`, state.sentMs)) return;
+    const mayBeOld = hasResets && this.#resets.mayFollow(`${suffix} ${key}`, state.sentMs);
+    // Resets before that are not remembered any more.
+    const doubtful = mayBeOld || state.receivedMs - state.sentMs > rememberedMs;
+    const isInjected = this.#options.clock !== undefined;
+    const sentMs = isInjected ? atMs : state.sentMs;
+    const receivedMs = isInjected ? atMs : state.receivedMs;
     const last = this.#states.peek(key);
     let others = last?.others;
     if (last !== undefined && last.suffix !== suffix) {
@@ -93,24 +89,24 @@ export class DenyCache {
       others.set(last.suffix, last);
       others.delete(suffix);
       for (const [oldest, other] of others) {
-        if (others.size < this.#options.maxKeys && this.#mayReject(other, state)) break;
+        if (others.size < this.#options.maxKeys && this.#mayReject(other, receivedMs)) break;
         others.delete(oldest);
       }
     }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
     this.#states.set(key, { suffix, cells, spare, blocked, atMs, sentMs, receivedMs, doubtful, others });
-    this.#options.changes.read(this.#options.clock === undefined ? receivedMs : atMs);
+    this.#options.changes.read(receivedMs);
     for (const oldest of this.#states.rvalues()) {
-      if (this.#mayReject(oldest as KnownState, state)) return;
+      if (this.#mayReject(oldest as KnownState, receivedMs)) return;
       this.#states.pop();
     }
   }
 
   /** Whether a state is not too old to be used, or may be found not to be. */
-  #mayReject(state: DeniedState, newest: DeniedState): boolean {
-    const { clock, maxAgeMs, changes } = this.#options;
-    const ageMs = clock === undefined ? newest.receivedMs - state.receivedMs : newest.atMs - state.atMs;
-    return ageMs <= maxAgeMs || (ageMs <= longestMs && changes.mayLast(clock === undefined ? state.sentMs : state.atMs));
+  #mayReject({ sentMs, receivedMs }: KnownState, nowMs: number): boolean {
+    const { maxAgeMs, changes } = this.#options;
+    const ageMs = nowMs - receivedMs;
+    return ageMs <= maxAgeMs || (ageMs <= longestAgeMs && changes.mayLast(sentMs));
   }
 
   #find(suffix: string, key: string): KnownState | undefined {
@@ -128,60 +124,34 @@ export class DenyCache {
   /** Stops rejecting by the state of a key that is read before `done` has settled. */
   forget(suffix: string, key: string, done: Promise<unknown>): void {
     this.doubt(suffix, key);
-    this.#noteForgetting(`${suffix} ${key}`, done);
+    this.#resets.note(`${suffix} ${key}`, done);
   }
 
   /** Drops the states of a key, and does not cache one of that name that is read before `done` has settled. */
   forgetName(name: string, key: string, done: Promise<unknown>): void {
     this.#states.delete(key);
-    this.#noteForgetting(`:${name} ${key}`, done);
-  }
-
-  #noteForgetting(id: string, done: Promise<unknown>): void {
-    this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
-    const end = (): void => {
-      const nowMs = performance.now();
-      if (nowMs - this.#turnedMs > rememberedMs) {
-        this.#forgottenBefore = this.#forgotten;
-        this.#forgotten = new Map();
-        this.#turnedMs = nowMs;
-      }
-      this.#forgotten.set(id, nowMs);
-      const left = (this.#forgetting.get(id) as number) - 1;
-      if (left === 0) this.#forgetting.delete(id);
-      else this.#forgetting.set(id, left);
-    };
-    done.then(end, end);
+    this.#resets.note(`:${name} ${key}`, done);
   }
 
   /**
    * Decides a request by the cached state. Undefined if the key has no cached state, or if its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed with their longest wait, or undefined if `certain`.
    */
-  look({ limit, suffix, deniedMs, longestMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
+  look({ limit, suffix, maxAgeMs, extendedAgeMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
     const state = this.#find(suffix, key);
     if (state === undefined || (certain && state.doubtful)) return undefined;
     const { clock, changes } = this.#options;
-    let nowMs: number;
-    let slackMs = 0;
-    // By the clock of `changes`.
-    let steadyMs: number;
-    let { sentMs } = state;
-    if (clock === undefined) {
-      steadyMs = performance.now();
-      const knownMs = steadyMs - state.receivedMs;
-      nowMs = state.atMs + Math.floor(knownMs);
-      // The server's clock may be up to one round trip ahead of this estimate, and a request would take one more to arrive. Add
-      // 1 ms because both times are rounded down.
-      slackMs = Math.ceil(2 * (state.receivedMs - sentMs) + drift * knownMs) + 1;
-    } else {
-      steadyMs = nowMs = clock();
-      sentMs = state.atMs;
-    }
+    const steadyMs = clock === undefined ? performance.now() : clock();
+    const { sentMs, receivedMs } = state;
+    const knownMs = steadyMs - receivedMs;
+    const ageMs = Math.floor(knownMs);
+    const nowMs = state.atMs + ageMs;
+    // The server's clock may be up to one round trip ahead of this estimate, and a request would take one more to arrive. Add
+    // 1 ms because both times are rounded down.
+    const slackMs = clock === undefined ? Math.ceil(2 * (receivedMs - sentMs) + drift * knownMs) + 1 : 0;
     changes.read(steadyMs);
-    const ageMs = nowMs - state.atMs;
-    const isOld = ageMs > deniedMs;
-    if (ageMs < 0 || (isOld && (ageMs > longestMs || state.doubtful || !changes.holds(sentMs, steadyMs)))) return undefined;
+    const isOld = ageMs > maxAgeMs;
+    if (ageMs < 0 || (isOld && (ageMs > extendedAgeMs || state.doubtful || !changes.holds(sentMs, steadyMs)))) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const { blocked } = state;
     const rough = !decision.allowed && isRough(limit, state, cost);

@@ -1,8 +1,8 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { longestMs } from "./changes.js";
+import { longestAgeMs } from "./changes.js";
 import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
-import { hashTag, keySuffix } from "./keys.js";
+import { keySuffix } from "./keys.js";
 import { type LeanCheck, LeanScripts } from "./lean.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 
@@ -34,17 +34,12 @@ export interface KeyedCheck extends CachedKey {
   readonly dryRun: boolean;
 }
 
-/** @param prefix the store's, with its colon. */
-export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost: number, shadow: boolean, dryRun: boolean): KeyedCheck {
-  return { known, key, redisKey: prefix + hashTag(key) + known.suffix, cost, shadow, dryRun };
-}
-
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
   /** The cache of rejected keys, shared by all limits. */
   readonly denied: DenyCache | undefined;
-  readonly #deniedMs: number;
-  readonly #longestMs: number;
+  readonly #maxAgeMs: number;
+  readonly #extendedAgeMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
   readonly #scripts: LeanScripts;
@@ -56,8 +51,8 @@ export class KnownLimits {
   constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
     this.denied = denyCache && new DenyCache(denyCache);
     this.#scripts = new LeanScripts(this.denied !== undefined);
-    this.#deniedMs = denyCache?.maxAgeMs ?? 0;
-    this.#longestMs = denyCache?.changes.isRead ? Math.max(longestMs, this.#deniedMs) : this.#deniedMs;
+    this.#maxAgeMs = denyCache?.maxAgeMs ?? 0;
+    this.#extendedAgeMs = denyCache?.changes.isRead ? Math.max(longestAgeMs, this.#maxAgeMs) : this.#maxAgeMs;
     this.#leaseMs = leaseMs;
   }
 
@@ -75,7 +70,7 @@ export class KnownLimits {
     const policy = argumentsOf(limit.policy, limit.holdMs);
     const kindSize = suffix.length - suffix.lastIndexOf(":") - 1;
     const lifeMs = lifeOf(limit, this.#leaseMs);
-    const deniedMs = Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs);
+    const maxAgeMs = Math.min(this.#maxAgeMs, lifeMs ?? this.#maxAgeMs);
     const { recoveryMs, delays = recoveryMs !== undefined } = limit.algorithm;
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
@@ -85,9 +80,9 @@ export class KnownLimits {
       scripts: this.#scripts,
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
-      deniedMs,
+      maxAgeMs,
       // A bucket or a queue flows faster once a request of a larger plan has charged it, and nobody announces that.
-      longestMs: delays || lifeMs !== undefined ? deniedMs : this.#longestMs,
+      extendedAgeMs: delays || lifeMs !== undefined ? maxAgeMs : this.#extendedAgeMs,
       lease: undefined,
     };
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);

@@ -8,6 +8,7 @@ import concurrency from "../lua/concurrency.lua";
 import debts from "../lua/debts.lua";
 import fixedWindow from "../lua/fixed-window.lua";
 import heldUnits from "../lua/held-units.lua";
+import holding from "../lua/holding.lua";
 import intervalBucket from "../lua/interval-bucket.lua";
 import leakyBucket from "../lua/leaky-bucket.lua";
 import lean from "../lua/lean.lua";
@@ -32,6 +33,7 @@ export const lua: Readonly<Record<string, string>> = {
   debts,
   "fixed-window": fixedWindow,
   "held-units": heldUnits,
+  holding,
   "interval-bucket": intervalBucket,
   "leaky-bucket": leakyBucket,
   lean,

@@ -19,12 +19,12 @@ import {
 import type { AnyRedis } from "./clients/index.js";
 import type { CommandQueues } from "./command-queues.js";
 import { consumeAll } from "./consume-all.js";
-import { blockSuffix, hashTag } from "./keys.js";
+import { blockSuffix, hashTag, heldKey } from "./keys.js";
 import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
 import type { Leases } from "./lease/leases.js";
-import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
+import type { KeyedCheck, KnownLimits } from "./limits.js";
 import { type PartOptions, Scope } from "./scope.js";
-import { Block, Consume, Delete, Inspect, Peek, Renew, Settle } from "./steps.js";
+import { Block, Consume, DeleteState, Inspect, LiftBlock, Peek, Renew, Settle } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -92,7 +92,7 @@ class SharedStore implements RedisStore {
   constructor(scope: Scope, options: PartOptions) {
     this.scope = scope;
     const { client, prefix } = scope;
-    const { database, keyPrefix } = client.place;
+    const { database, keyPrefix } = client;
     this.dataId = `redis${database === 0 ? "" : ` database ${database}`} ${keyPrefix}${prefix}`;
     this.#prefix = `${prefix}:`;
     const { queues, limits, leases } = scope.parts(options);
@@ -111,16 +111,19 @@ class SharedStore implements RedisStore {
       activeListener()?.({ type: "deny-cache-hit", name: limit.name });
       return cached;
     }
-    const redisKey = this.#prefix + hashTag(key) + known.suffix;
+    const redisKey = this.#redisKey(key, known.suffix);
     if (known.lease === undefined) return this.#queues.ask(new Consume(known, key, redisKey, cost, timeoutMs));
     const ask = (leftMs: number): Promise<Decision> => this.#queues.ask(new Consume(known, key, redisKey, cost, leftMs));
-    const decided = this.#insist(ask, (decision) => !decision.allowed && this.scope.release(known.suffix, key), timeoutMs);
+    const decided = this.#askAgainAfterRelease(ask, (decision) => !decision.allowed && this.scope.release(known.suffix, key), timeoutMs);
     this.#leases.fetch(known.lease, key, timeoutMs);
     return decided;
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
-    const keyed = checks.map(({ limit, key, cost, shadow, dryRun }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, dryRun));
+    const keyed = checks.map(({ limit, key, cost, shadow = false, dryRun = false }): KeyedCheck => {
+      const known = this.#limits.get(limit);
+      return { known, key, redisKey: this.#redisKey(key, known.suffix), cost, shadow, dryRun };
+    });
     const leases = keyed.some(({ known }) => known.lease !== undefined);
     const leased = leases ? this.#leases.spendAll(keyed, timeoutMs) : undefined;
     if (leased !== undefined) return leased;
@@ -132,14 +135,14 @@ class SharedStore implements RedisStore {
     const ask = (leftMs: number): Promise<Decision[]> => consumeAll(this.#queues, keyed, leftMs);
     if (!leases) return ask(timeoutMs);
     this.#leases.fetchAll(keyed, timeoutMs);
-    return this.#insist(ask, (decisions) => !passesAll(checks, decisions) && this.#release(keyed, decisions), timeoutMs);
+    return this.#askAgainAfterRelease(ask, (decisions) => !passesAll(checks, decisions) && this.#release(keyed, decisions), timeoutMs);
   }
 
   /**
    * Asks Redis, and once more after a rejection if this process held units of a key that rejected: the request may lack just these. They are
    * given back before the second question.
    */
-  #insist<T>(ask: (timeoutMs: number) => Promise<T>, isReleased: (answer: T) => boolean, timeoutMs: number): Promise<T> {
+  #askAgainAfterRelease<T>(ask: (timeoutMs: number) => Promise<T>, isReleased: (answer: T) => boolean, timeoutMs: number): Promise<T> {
     const askedMs = unblockedMs();
     const leftMs = (): number => Math.max(1, timeoutMs + askedMs - unblockedMs());
     return ask(timeoutMs).then((answer) => (isReleased(answer) ? ask(leftMs()).catch(() => answer) : answer));
@@ -154,48 +157,49 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const leased = known.lease && this.#leases.look(known.lease, key);
     if (leased !== undefined) return leased;
-    return this.#queues.ask(new Peek(this.#keyed(known, key, 1), timeoutMs));
+    return this.#queues.ask(new Peek(known, this.#redisKey(key, known.suffix), timeoutMs));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
-    const done = this.#queues.ask(new Settle(known, this.#keyed(known, key, 1).redisKey, charge, cost, timeoutMs));
+    const done = this.#queues.ask(new Settle(known, this.#redisKey(key, known.suffix), charge, cost, timeoutMs));
     return this.scope.forgetDenied(known.suffix, key, done);
   }
 
   renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision | undefined> {
     const known = this.#limits.get(limit);
-    return this.#queues.ask(new Renew(known, this.#keyed(known, key, 1).redisKey, charge, timeoutMs));
+    return this.#queues.ask(new Renew(known, this.#redisKey(key, known.suffix), charge, timeoutMs));
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    const { known, redisKey } = this.#keyed(this.#limits.get(limit), key, 1);
+    const { policy, suffix } = this.#limits.get(limit);
+    const redisKey = this.#redisKey(key, suffix);
+    const others = policy.holds.length > 0 ? [heldKey(redisKey)] : [];
     // It lifts a ban too, which holds for all limits of the name.
-    return this.scope.forgetName(limit.name, key, () => this.#queues.ask(new Delete(redisKey, known, timeoutMs)));
+    return this.scope.forgetName(limit.name, key, () => this.#queues.ask(new DeleteState(redisKey, others, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
-    return this.scope.forgetName(name, key, () => this.#queues.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs)));
+    return this.scope.forgetName(name, key, () =>
+      this.#queues.ask(new Block(this.#redisKey(key, blockSuffix(name)), forMs, kind, timeoutMs)),
+    );
   }
 
   unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    return this.scope.forgetName(name, key, () => this.#queues.ask(new Delete(this.#blockKey(name, key), undefined, timeoutMs)));
+    return this.scope.forgetName(name, key, () => this.#queues.ask(new LiftBlock(this.#redisKey(key, blockSuffix(name)), timeoutMs)));
   }
 
   keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
-    return this.#queues.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
+    const known = this.#limits.get(limit);
+    return this.#queues.ask(new Inspect(known, this.#redisKey(key, known.suffix), timeoutMs));
   }
 
   releaseLeases(): Promise<void> {
     return this.#leases.releaseLeases();
   }
 
-  #keyed(known: KnownLimit, key: string, cost: number, shadow = false, dryRun = false): KeyedCheck {
-    return keyedCheck(this.#prefix, known, key, cost, shadow, dryRun);
-  }
-
-  #blockKey(name: string, key: string): string {
-    return this.#prefix + hashTag(key) + blockSuffix(name);
+  #redisKey(key: string, suffix: string): string {
+    return this.#prefix + hashTag(key) + suffix;
   }
 }
 

@@ -45,7 +45,7 @@ export class Reply {
   readonly receivedMs: number;
   readonly #list: readonly unknown[];
   #at = 1;
-  #wrong: string | undefined;
+  #problem: string | undefined;
 
   /** @param clockMs the injected clock's time in the batch, if any; else the server's time was used. */
   constructor(list: unknown, clockMs: number | undefined, sentMs: number, receivedMs: number) {
@@ -70,7 +70,7 @@ export class Reply {
   }
 
   /** The error message if the next step failed. */
-  fault(): string | undefined {
+  stepError(): string | undefined {
     const next = this.#list[this.#at];
     if (typeof next === "number") return undefined;
     // Clients can be configured to return numbers as strings, and strings as bytes.
@@ -81,26 +81,26 @@ export class Reply {
   }
 
   /** Returns and clears the problem of the answer that was read last, if any. Call it after each answer. */
-  takeWrong(): string | undefined {
-    const wrong = this.#wrong;
-    this.#wrong = undefined;
-    return wrong;
+  takeProblem(): string | undefined {
+    const problem = this.#problem;
+    this.#problem = undefined;
+    return problem;
   }
 
   /** Records that a number of the current step is out of range. */
-  wrong(what: string, found: number): void {
-    this.#wrong ??= expected(what, this.#at - 1, found);
+  outOfRange(what: string, found: number): void {
+    this.#problem ??= expected(what, this.#at - 1, found);
   }
 
   /** The next number: whole, and expected from `least` to `most`. */
   number(what: string, least: number, most: number): number {
     const next = this.#next(what);
-    if (next < least || next > most) this.wrong(what, next);
+    if (next < least || next > most) this.outOfRange(what, next);
     return next;
   }
 
   /** The next number, which determines the layout of the rest. @throws MalformedReply if it is not from `least` to `most`. */
-  turn(what: string, least: number, most: number): number {
+  discriminant(what: string, least: number, most: number): number {
     const next = this.#next(what);
     if (next >= least && next <= most) return next;
     throw new MalformedReply(expected(what, this.#at - 1, next));
@@ -146,18 +146,17 @@ export class Reply {
   equals(known: KnownLimit, cost: number, count: number, key: number): DecisionReply[] {
     const { limit } = known;
     const found = this.#decision(known, cost, true, true);
-    const charged = this.turn("how many requests were charged", 0, count);
+    const charged = this.discriminant("how many requests were charged", 0, count);
     if (found.blocked !== undefined) return new Array(count).fill(found);
     const state = found.state as Cells;
-    if (!explains(state, found.decision, limit, this.nowMs)) this.wrong("a state with this decision", state[0] as number);
+    if (!explains(state, found.decision, limit, this.nowMs)) this.outOfRange("a state with this decision", state[0] as number);
     let allowed = 0;
     const decided = Array.from({ length: count }, (): DecisionReply => {
       const made = limit.algorithm.decide(limit, state, 0, this.nowMs, cost, true);
       if (made.allowed) allowed++;
-      const decision = inState(made, this.#serverUs + key);
-      return { decision, unblocked: decision, blocked: undefined, state: undefined };
+      return ofUnblocked(inState(made, this.#serverUs + key), undefined);
     });
-    if (allowed !== charged) this.wrong("how many requests were charged", charged);
+    if (allowed !== charged) this.outOfRange("how many requests were charged", charged);
     // One rejection is enough for the deny cache.
     const last = decided[count - 1] as DecisionReply;
     if (!last.decision.allowed) decided[count - 1] = { ...last, state };
@@ -165,11 +164,11 @@ export class Reply {
   }
 
   #decision(known: KnownLimit, cost: number, stateAlways: boolean, isWhole = false): DecisionReply {
-    const first = this.turn("what remains", -4, isWhole ? -1 : largest);
+    const first = this.discriminant("what remains", -4, isWhole ? -1 : largest);
     if (first > -3) return this.#unblocked(known, cost, stateAlways, first, isWhole);
     const untilMs = this.nowMs + this.number("the time that a key is blocked", 1, largest);
     const blocked: KeyBlock = { kind: first === -4 ? "ban" : "block", untilMs };
-    const { unblocked, state } = this.#unblocked(known, cost, true, this.turn("what remains", -2, -1), isWhole);
+    const { unblocked, state } = this.#unblocked(known, cost, true, this.discriminant("what remains", -2, -1), isWhole);
     return { decision: blockedDecision(unblocked, blocked, this.nowMs), unblocked, blocked, state };
   }
 
@@ -177,16 +176,16 @@ export class Reply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     if (first >= 0) {
-      if (first > quota) this.wrong("what remains", first);
+      if (first > quota) this.outOfRange("what remains", first);
       const resetAfterMs = this.number("the wait until the reset", 0, largest);
       const made = decision(limit, cost, { allowed: true, remaining: first, retryAfterMs: 0, resetAfterMs, delayMs: 0, atMs: this.nowMs });
-      return { decision: made, unblocked: made, blocked: undefined, state: undefined };
+      return ofUnblocked(made, undefined);
     }
     const allowed = first === -1;
     const remaining = this.number("what remains", 0, quota);
     const retryMs = this.number("the wait until a retry", -1, largest);
     // Rejections have a wait, allowed requests have none.
-    if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
+    if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.outOfRange("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetAfterMs = this.number("the wait until the reset", 0, largest);
     const { holdMs = 0 } = limit.policy;
@@ -197,17 +196,12 @@ export class Reply {
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, maxAheadMs);
     const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs });
-    return {
-      decision: made,
-      unblocked: made,
-      blocked: undefined,
-      state: !allowed || stateAlways ? this.#state(known, isWhole) : undefined,
-    };
+    return ofUnblocked(made, !allowed || stateAlways ? this.#state(known, isWhole) : undefined);
   }
 
   /** What the limit alone decides for an inspected key, its state, and the block and the ban of its name. */
   inspected(known: KnownLimit): { readonly decision: Decision; readonly state: Cells; readonly blocks: Cells } {
-    const { decision, state } = this.#unblocked(known, 1, true, this.turn("what remains", -2, -1), true);
+    const { decision, state } = this.#unblocked(known, 1, true, this.discriminant("what remains", -2, -1), true);
     const blocks = Float64Array.from({ length: blockCells }, () => this.number("a time of a block", 0, largest));
     return { decision, state: state as Cells, blocks };
   }
@@ -215,7 +209,7 @@ export class Reply {
   #state({ limit, denied }: KnownLimit, isWhole: boolean): Cells | undefined {
     if (isWhole) return this.#cells(limit, limit.policy.holdMs === undefined ? maxInspected : maxHeld);
     if (denied !== undefined) return this.#cells(limit, maxEntries);
-    this.turn("the size of a state", 0, 0);
+    this.discriminant("the size of a state", 0, 0);
     return undefined;
   }
 
@@ -225,17 +219,21 @@ export class Reply {
     // Held units are a list, and a log is one. An algorithm's size has room for one entry more in each.
     const lists = Number(isHeld) + Number(isLog);
     const least = algorithm.size(policy, noState, 0) - 2 * lists;
-    const count = this.turn("the size of a state", least, least + 2 * lists * maxEntries);
+    const count = this.discriminant("the size of a state", least, least + 2 * lists * maxEntries);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
     const held = isHeld ? (cells[0] as number) : 0;
     const ofLog = (name: string): number => (isLog ? (cells[algorithm.cells.indexOf(name) + 2 * held] as number) : 0);
     if (ofLog("from") === 0 && count === least + 2 * (held + ofLog("to"))) return cells;
-    this.wrong("the entries of a list", held + ofLog("to"));
+    this.outOfRange("the entries of a list", held + ofLog("to"));
     // A search in a list of a wrong length may never end.
     return new Float64Array(least);
   }
+}
+
+function ofUnblocked(decision: Decision, state: Cells | undefined): DecisionReply {
+  return { decision, unblocked: decision, blocked: undefined, state };
 }
 
 const largest = Number.MAX_SAFE_INTEGER;

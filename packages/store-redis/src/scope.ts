@@ -5,7 +5,7 @@ import { type AnyRedis, clientOf } from "./clients/index.js";
 import { CommandQueues } from "./command-queues.js";
 import type { DenyCacheOptions } from "./deny-cache.js";
 import { Leases } from "./lease/leases.js";
-import { KnownLimits, keyedCheck } from "./limits.js";
+import { KnownLimits } from "./limits.js";
 
 /** What decides whether two stores of one scope share their parts. */
 export interface PartOptions {
@@ -57,11 +57,7 @@ export class Scope {
     const changes = new Changes(this.client, `${this.prefix}:changes`, clock, denyCache?.maxAgeMs ?? 0);
     const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined }, changes);
     const limits = new KnownLimits(denyCache && { ...denyCache, clock, changes }, leaseMs);
-    const leases = new Leases({
-      clock,
-      queues,
-      keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false),
-    });
+    const leases = new Leases(clock, queues, `${this.prefix}:`);
     const parts = { queues, limits, leases };
     this.#parts.push({ options, parts });
     return parts;

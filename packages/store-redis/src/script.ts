@@ -102,12 +102,12 @@ local function decide_at(at)
 local number = ARGV[at]
 ${branches("decide")}end
 end
-${templates.inline(["batch", "blocks"].map(lua).join(""))}local function changes()
+${templates.inline(lua("batch").replace("HOLDING\n", () => lua("holding")) + lua("blocks"))}local function changes()
 local function settle_at(at)
 local number = ARGV[at]
 ${branches("settle")}end
 end
-${templates.inline(lua("charges"))}return settle, redeem, end_lease, block, write_block, reset, append_change
+${templates.inline(lua("charges"))}return change_charge, end_lease, block, write_block, reset, append_change
 end
 ${templates.inline(lua("steps"))}`;
 }

@@ -11,8 +11,7 @@ import { type DecisionReply, explains, type Reply } from "./reply.js";
  */
 export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   readonly redisKey: string;
-  /** The number of its keys. */
-  readonly checks: number;
+  readonly keyCount: number;
   /** By the steady clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
   readonly dueMs: number;
   /** The index of its first key in the batch, from 1. */
@@ -26,17 +25,17 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   /** The problem of this step, if only this step failed. */
   problem: string | undefined = undefined;
 
-  constructor(redisKey: string, timeoutMs: number, checks = 1) {
+  constructor(redisKey: string, timeoutMs: number, keyCount = 1) {
     super(timeoutMs);
     this.redisKey = redisKey;
-    this.checks = checks;
+    this.keyCount = keyCount;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
   }
 
   /** On a Cluster only steps with an equal one share a run: those with the same keys. See `CommandQueue`. */
   get keysId(): unknown {
-    return this.checks > 1 || this.isMoving ? this : this.redisKey;
+    return this.keyCount > 1 || this.isMoving ? this : this.redisKey;
   }
 
   /** How it is sent alone, if a script of its own decides it. */
@@ -45,7 +44,7 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
   }
 
   /** Whether a rejection may end early because of it. Then other processes must hear of it: see changes.ts. */
-  get mayFree(): boolean {
+  get mayEndRejections(): boolean {
     return false;
   }
 
@@ -62,10 +61,10 @@ export abstract class Step<T = unknown, Answer = T> extends Waiter<T> {
 
   /** @throws MalformedReply */
   read(reply: Reply): void {
-    this.problem = reply.fault();
+    this.problem = reply.stepError();
     if (this.problem !== undefined) return;
     this.#read = this.readAnswer(reply);
-    this.problem = reply.takeWrong();
+    this.problem = reply.takeProblem();
   }
 
   /** Settles the promise with what was read, unless it has timed out. */

@@ -9,7 +9,7 @@ import {
   passesAll,
 } from "@floodgate/core/store";
 import type { GeneralBatch } from "./batch.js";
-import { heldKey, markOf } from "./keys.js";
+import { markOf } from "./keys.js";
 import type { LeanRequest } from "./lean.js";
 import type { KeyedCheck, KnownLimit } from "./limits.js";
 import { type DecisionReply, explains, type Reply } from "./reply.js";
@@ -145,10 +145,10 @@ export class ConsumeAll extends Step<Decision[], readonly DecisionReply[]> {
   }
 
   protected readAnswer(reply: Reply): readonly DecisionReply[] {
-    const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
+    const charged = reply.discriminant("whether a whole was charged", 0, 1) === 1;
     const decided = this.#checks.map(({ known, cost }, i) => reply.decision(known, cost, !charged, this.firstKey + i));
     const decisions = decided.map(({ decision }) => decision);
-    if (passesAll(this.#checks, decisions) !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
+    if (passesAll(this.#checks, decisions) !== charged) reply.outOfRange("whether a whole was charged", charged ? 1 : 0);
     return decided;
   }
 
@@ -164,7 +164,7 @@ abstract class ReadKey<T, Answer = T> extends Step<T, Answer> {
   protected abstract readonly letter: "p" | "i";
   protected readonly known: KnownLimit;
 
-  constructor({ known, redisKey }: KeyedCheck, timeoutMs: number) {
+  constructor(known: KnownLimit, redisKey: string, timeoutMs: number) {
     super(redisKey, timeoutMs);
     this.known = known;
   }
@@ -190,7 +190,7 @@ export class Inspect extends ReadKey<Inspection, { readonly state: Cells; readon
 
   protected readAnswer(reply: Reply): { readonly state: Cells; readonly blocks: Cells } {
     const { decision, state, blocks } = reply.inspected(this.known);
-    if (!explains(state, decision, this.known.limit, reply.nowMs)) reply.wrong("a state with this decision", state[0] as number);
+    if (!explains(state, decision, this.known.limit, reply.nowMs)) reply.outOfRange("a state with this decision", state[0] as number);
     return { state, blocks };
   }
 
@@ -210,13 +210,14 @@ abstract class ChangeCharge<T> extends Step<T> {
     this.charge = charge;
   }
 
-  /** @param letters in lua/batch.lua: without a receipt, and with one. */
-  protected writeChange(batch: GeneralBatch, letters: "sr" | "nm", args: readonly number[]): void {
-    const { receipt } = this.charge;
+  /** @param letter in lua/batch.lua. */
+  protected writeChange(batch: GeneralBatch, letter: "s" | "n", cost: number): void {
+    const { cost: charged, atMs, heldUntilMs, state = 0, receipt } = this.charge;
+    const reserved = heldUntilMs === undefined ? charged : -charged;
     batch.state(this.redisKey, this.known.policy);
     if (receipt !== undefined) batch.keys.push(markOf(this.redisKey, receipt.id));
-    batch.args.push(letters[receipt === undefined ? 0 : 1] as string, batch.policy(this.known.policy), ...args.map(String));
-    if (receipt !== undefined) batch.args.push(String(receipt.untilMs));
+    const args = [reserved, heldUntilMs ?? atMs, state, cost, receipt?.untilMs ?? ""].map(String);
+    batch.args.push(letter, batch.policy(this.known.policy), ...args);
   }
 }
 
@@ -230,13 +231,12 @@ export class Settle extends ChangeCharge<number> {
   }
 
   /** Held units come back at any moment, so their rejections are not cached. */
-  override get mayFree(): boolean {
+  override get mayEndRejections(): boolean {
     return this.#cost < this.charge.cost && this.known.limit.policy.holdMs === undefined;
   }
 
   write(batch: GeneralBatch): void {
-    const { cost, atMs, heldUntilMs, state = 0 } = this.charge;
-    this.writeChange(batch, "sr", [heldUntilMs === undefined ? cost : -cost, heldUntilMs ?? atMs, state, this.#cost]);
+    this.writeChange(batch, "s", this.#cost);
   }
 
   protected readAnswer(reply: Reply): number {
@@ -245,7 +245,7 @@ export class Settle extends ChangeCharge<number> {
     const { cost: reserved, heldUntilMs } = this.charge;
     // Held units that have come back meanwhile are charged in full.
     const most = heldUntilMs === undefined ? this.#cost - reserved : this.#cost;
-    if (!(units >= -reserved && units <= Math.max(most, 0))) reply.wrong("the change of a charge", change);
+    if (!(units >= -reserved && units <= Math.max(most, 0))) reply.outOfRange("the change of a charge", change);
     return units;
   }
 }
@@ -253,13 +253,12 @@ export class Settle extends ChangeCharge<number> {
 /** Renews the slots of a charge. Undefined if its receipt was redeemed or has expired. */
 export class Renew extends ChangeCharge<Decision | undefined> {
   write(batch: GeneralBatch): void {
-    const { cost, atMs, state = 0 } = this.charge;
-    this.writeChange(batch, "nm", [cost, atMs, state]);
+    this.writeChange(batch, "n", 0);
   }
 
   protected readAnswer(reply: Reply): Decision | undefined {
     const { cost, receipt } = this.charge;
-    if (receipt !== undefined && reply.turn("whether a receipt is valid", 0, 1) === 0) return undefined;
+    if (reply.discriminant("whether a receipt is valid", receipt === undefined ? 1 : 0, 1) === 0) return undefined;
     return reply.decision(this.known, cost, false, this.firstKey).decision;
   }
 }
@@ -276,7 +275,7 @@ export class Block extends Step<Blocked> {
   }
 
   /** A block replaces one that may be longer. A ban that is in force stays. */
-  override get mayFree(): boolean {
+  override get mayEndRejections(): boolean {
     return this.#kind === "block";
   }
 
@@ -293,7 +292,7 @@ export class Block extends Step<Blocked> {
 
 /** Frees a key, and answers nothing. */
 export abstract class Free extends Step<void> {
-  override get mayFree(): boolean {
+  override get mayEndRejections(): boolean {
     return true;
   }
 
@@ -302,20 +301,26 @@ export abstract class Free extends Step<void> {
   }
 }
 
-/** Deletes a state and lifts the ban of its key (`d`), or lifts the block and the ban of a key (`u`). */
-export class Delete extends Free {
-  readonly #args: readonly string[];
-  readonly #held: readonly string[];
+/** Deletes a state, and lifts the ban of its key. */
+export class DeleteState extends Free {
+  readonly #others: readonly string[];
 
-  /** @param known the limit of the state. Undefined for a block. */
-  constructor(redisKey: string, known: KnownLimit | undefined, timeoutMs: number) {
+  /** @param others the keys beside the first that hold the state. */
+  constructor(redisKey: string, others: readonly string[], timeoutMs: number) {
     super(redisKey, timeoutMs);
-    this.#held = known?.policy.holds.length ? [heldKey(redisKey)] : [];
-    this.#args = known ? ["d", String(1 + this.#held.length)] : ["u"];
+    this.#others = others;
   }
 
   write(batch: GeneralBatch): void {
-    batch.keys.push(this.redisKey, ...this.#held);
-    batch.args.push(...this.#args);
+    batch.keys.push(this.redisKey, ...this.#others);
+    batch.args.push("d", String(1 + this.#others.length));
+  }
+}
+
+/** Lifts the block and the ban of a key. */
+export class LiftBlock extends Free {
+  write(batch: GeneralBatch): void {
+    batch.keys.push(this.redisKey);
+    batch.args.push("u");
   }
 }

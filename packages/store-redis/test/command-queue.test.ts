@@ -8,19 +8,18 @@ import { KnownLimits } from "../src/limits.js";
 import { Peek } from "../src/steps.js";
 
 const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
-const peekWithin = (timeoutMs: number): Peek =>
-  new Peek({ known, key: "key", redisKey: "key", cost: 1, shadow: false, dryRun: false }, timeoutMs);
+const peekWithin = (timeoutMs: number): Peek => new Peek(known, "key", timeoutMs);
 
 /** A client of one server. */
 const clientThat = (send: RedisClient["send"]): RedisClient => ({
   isCluster: false,
   keepsOrder: true,
-  place: { database: 0, keyPrefix: "" },
+  database: 0,
+  keyPrefix: "",
   isReady: true,
   wake: () => undefined,
   send,
   slotOf: () => 0,
-  bySlot: (all) => [all],
   serverOf: () => "",
 });
 

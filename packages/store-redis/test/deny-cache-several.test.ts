@@ -183,7 +183,7 @@ it("a rejection does not cost more if thousands of other limits have rejected th
     clock: undefined,
   });
   const limits = Array.from({ length: 3000 }, () => limitOf(yearly(1)));
-  const known = limits.map((limit) => ({ limit, suffix: limit.name, deniedMs: 1e9, longestMs: 1e9 }));
+  const known = limits.map((limit) => ({ limit, suffix: limit.name, maxAgeMs: 1e9, extendedAgeMs: 1e9 }));
   const rejectEach = (atMs: number): void => {
     const at = { atMs: nowMs + atMs, sentMs: atMs, receivedMs: atMs };
     for (const one of known) cache.add(one, "k", { cells: Float64Array.of(0, 1), spare: 0, blocked: undefined, ...at });
@@ -203,8 +203,8 @@ it("of more rejections of one key than maxKeys, the newest are cached", () => {
   const known = Array.from({ length: 8 }, () => limitOf(yearly(1))).map((limit) => ({
     limit,
     suffix: limit.name,
-    deniedMs: 1e9,
-    longestMs: 1e9,
+    maxAgeMs: 1e9,
+    extendedAgeMs: 1e9,
   }));
   const at = { atMs: nowMs, sentMs: nowMs, receivedMs: nowMs };
   for (const one of known) cache.add(one, "k", { cells: Float64Array.of(0, 1), spare: 0, blocked: undefined, ...at });

@@ -120,7 +120,7 @@ class Sides {
     });
     const { cost } = parts[at] as Part;
     if ("settleTo" in act)
-      return this.#run(general.source, [keyOf(tag, at)], ...head, "s", at + 1, cost, nowMs, Number.MAX_SAFE_INTEGER, act.settleTo);
+      return this.#run(general.source, [keyOf(tag, at)], ...head, "s", at + 1, cost, nowMs, Number.MAX_SAFE_INTEGER, act.settleTo, "");
     if ("blockMs" in act) {
       const value = [nowMs, nowMs + act.blockMs, 0, 0].join(" ");
       return [await server.command("SET", blockOf(tag, at), value, "PX", 3_600_000)];

@@ -46,7 +46,11 @@ export class Script {
       head.push(...holds, number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
       if (holds.length > 0) keys.push(...steps.map(([key]) => heldKey(key)));
     }
-    const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act, 1] : [act, policy + 1, ...numbers]));
+    const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => {
+      if (act === "d") return [act, 1];
+      // A charge is settled without a receipt.
+      return [act, policy + 1, ...numbers, ...(act === "s" ? [""] : [])];
+    });
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
   }
 }

@@ -1,3 +1,5 @@
+import { slotOf } from "./slot.js";
+
 /** One run of the script. */
 export interface Run {
   /** By SHA-1, or by source if the server does not have the script. */
@@ -12,13 +14,21 @@ export interface Run {
  * for a single server.
  */
 export abstract class RedisClient {
-  /** The number of its database and what it writes before each key: processes with the same ones have the same keys. */
-  get place(): { readonly database: number; readonly keyPrefix: string } {
-    return { database: 0, keyPrefix: "" };
-  }
+  /** What the client writes before each key. */
+  readonly keyPrefix: string;
 
   /** Whether all keys of a run must be in one slot. */
-  readonly isCluster: boolean = false;
+  readonly isCluster: boolean;
+
+  constructor(keyPrefix?: string | Buffer | null, isCluster = false) {
+    this.keyPrefix = String(keyPrefix ?? "");
+    this.isCluster = isCluster;
+  }
+
+  /** The number of its database. */
+  get database(): number {
+    return 0;
+  }
 
   /** Whether commands arrive in the order in which they were sent. If not, each waits for the one before. */
   readonly keepsOrder: boolean = true;
@@ -35,25 +45,12 @@ export abstract class RedisClient {
   abstract send(runs: readonly Run[]): Promise<unknown>[];
 
   /** The slot of a key; 0 without a Cluster. */
-  slotOf(_key: string): number {
-    return 0;
+  slotOf(key: string): number {
+    return this.isCluster ? slotOf(this.keyPrefix + key) : 0;
   }
 
-  /** Groups what the script does by the slots of its keys, in order. */
-  bySlot<T extends { readonly redisKey: string }>(all: readonly T[]): (readonly T[])[] {
-    if (!this.isCluster || all.length === 1) return [all];
-    const slots = new Map<number, T[]>();
-    for (const each of all) {
-      const slot = this.slotOf(each.redisKey);
-      const known = slots.get(slot);
-      if (known === undefined) slots.set(slot, [each]);
-      else known.push(each);
-    }
-    return [...slots.values()];
-  }
-
-  /** The address of the server of a slot; "" if there is only one or none is known yet. */
-  serverOf(_slot: number): string {
+  /** The address of the server that holds a key; "" if there is only one or none is known yet. */
+  serverOf(_key: string): string {
     return "";
   }
 }

@@ -1,5 +1,4 @@
 import { RedisClient, type Run } from "./client.js";
-import { slotOf } from "./slot.js";
 
 /** The used part of a `GlideClient` or `GlideClusterClient` of Valkey GLIDE 2. */
 export interface Glide {
@@ -9,21 +8,19 @@ export interface Glide {
 
 /** GLIDE connects before it hands out a client, and sends to whichever server has the slot. */
 export class GlideClientOf extends RedisClient {
-  override readonly isCluster: boolean;
   /** Each command is a task of its own there. */
   override readonly keepsOrder = false;
   readonly isReady = true;
   readonly #glide: Glide;
 
   constructor(glide: Glide, isCluster: boolean) {
-    super();
+    super(undefined, isCluster);
     this.#glide = glide;
-    this.isCluster = isCluster;
   }
 
-  override get place(): RedisClient["place"] {
+  override get database(): number {
     const { config } = this.#glide as { readonly config?: { readonly databaseId?: number } };
-    return { database: config?.databaseId ?? 0, keyPrefix: "" };
+    return config?.databaseId ?? 0;
   }
 
   send(runs: readonly Run[]): Promise<unknown>[] {
@@ -34,9 +31,5 @@ export class GlideClientOf extends RedisClient {
         throw new Error(error.message.replace(/^.*\bNoScriptError\b/, "NOSCRIPT"), { cause: error });
       });
     });
-  }
-
-  override slotOf(key: string): number {
-    return this.isCluster ? slotOf(key) : 0;
   }
 }

@@ -1,5 +1,4 @@
 import { prefixed, RedisClient, type Run } from "./client.js";
-import { slotOf } from "./slot.js";
 
 /** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
 export interface Ioredis {
@@ -29,16 +28,14 @@ interface ClusterNode {
 
 export class IoredisClient<Client extends Ioredis = Ioredis> extends RedisClient {
   protected readonly redis: Client;
-  protected readonly keyPrefix: string;
 
-  constructor(redis: Client) {
-    super();
+  constructor(redis: Client, isCluster = false) {
+    super(redis.options?.keyPrefix, isCluster);
     this.redis = redis;
-    this.keyPrefix = String(redis.options?.keyPrefix ?? "");
   }
 
-  override get place(): RedisClient["place"] {
-    return { database: Number(this.redis.options?.db ?? 0), keyPrefix: this.keyPrefix };
+  override get database(): number {
+    return Number(this.redis.options?.db ?? 0);
   }
 
   get isReady(): boolean {
@@ -57,7 +54,9 @@ export class IoredisClient<Client extends Ioredis = Ioredis> extends RedisClient
 }
 
 export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
-  override readonly isCluster = true;
+  constructor(redis: IoredisCluster) {
+    super(redis, true);
+  }
 
   override send(runs: readonly Run[]): Promise<unknown>[] {
     const [first] = runs as [Run];
@@ -97,12 +96,8 @@ export class IoredisClusterClient extends IoredisClient<IoredisCluster> {
     );
   }
 
-  override slotOf(key: string): number {
-    return slotOf(this.keyPrefix + key);
-  }
-
-  override serverOf(slot: number): string {
-    return this.redis.slots[slot]?.join() ?? "";
+  override serverOf(key: string): string {
+    return this.redis.slots[this.slotOf(key)]?.join() ?? "";
   }
 }
 

@@ -1,5 +1,4 @@
 import { prefixed, RedisClient, type Run } from "./client.js";
-import { slotOf } from "./slot.js";
 
 /** What each kind of client has that writes something before each key. Raw commands are sent as they are. */
 interface Prefixing {
@@ -31,19 +30,15 @@ export interface NodeRedisCluster extends Prefixing {
 }
 
 export class NodeRedisClient extends RedisClient {
-  override readonly isCluster: boolean;
   protected readonly redis: AnyNodeRedis;
-  protected readonly keyPrefix: string;
 
   constructor(redis: NodeRedis | NodeRedisSentinel | NodeRedisCluster) {
-    super();
+    super(redis._keyPrefix, "nodeClient" in redis);
     this.redis = redis as AnyNodeRedis;
-    this.isCluster = "nodeClient" in redis;
-    this.keyPrefix = String(redis._keyPrefix ?? "");
   }
 
-  override get place(): RedisClient["place"] {
-    return { database: this.redis.options?.database ?? 0, keyPrefix: this.keyPrefix };
+  override get database(): number {
+    return this.redis.options?.database ?? 0;
   }
 
   get isReady(): boolean {
@@ -65,12 +60,8 @@ export class NodeRedisClient extends RedisClient {
     });
   }
 
-  override slotOf(key: string): number {
-    return this.isCluster ? slotOf(this.keyPrefix + key) : 0;
-  }
-
-  override serverOf(slot: number): string {
-    return this.redis.slots?.[slot]?.master.id ?? "";
+  override serverOf(key: string): string {
+    return this.redis.slots?.[this.slotOf(key)]?.master.id ?? "";
   }
 }
 

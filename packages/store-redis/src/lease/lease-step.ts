@@ -1,7 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import type { GeneralBatch } from "../batch.js";
 import { recordOf } from "../keys.js";
-import type { KeyedCheck } from "../limits.js";
+import type { KnownLimit } from "../limits.js";
 import type { Reply } from "../reply.js";
 import { Step } from "../step.js";
 import { Free } from "../steps.js";
@@ -25,7 +25,7 @@ export const keptMs = 600_000;
 
 /** Asks Redis to debit up to `want` units. */
 export class LeaseStep extends Step<Debit> {
-  readonly #check: KeyedCheck;
+  readonly #known: KnownLimit;
   readonly #id: string;
   readonly #want: number;
   readonly #member: string;
@@ -37,9 +37,9 @@ export class LeaseStep extends Step<Debit> {
    * @param member identifies this process among those that lease the key.
    * @param countedMs how long it counts as one of them.
    */
-  constructor(check: KeyedCheck, id: string, want: number, member: string, countedMs: number, timeoutMs: number) {
-    super(check.redisKey, timeoutMs, 2);
-    this.#check = check;
+  constructor(known: KnownLimit, redisKey: string, id: string, want: number, member: string, countedMs: number, timeoutMs: number) {
+    super(redisKey, timeoutMs, 2);
+    this.#known = known;
     this.#id = id;
     this.#want = want;
     this.#member = member;
@@ -51,34 +51,34 @@ export class LeaseStep extends Step<Debit> {
     batch.keys.push(this.redisKey);
     batch.others.push(recordOf(this.redisKey, this.#id), `${this.redisKey}:leases`);
     const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
-    batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
+    batch.args.push("l", batch.policy(this.#known.policy), this.#id, ...times);
   }
 
   protected readAnswer(reply: Reply): Debit {
     const { sentMs, nowMs } = reply;
     const moment = { sentMs, sentWallMs: this.#sentWallMs, nowMs };
-    const units = reply.turn("the units of a lease", 0, this.#want);
+    const units = reply.discriminant("the units of a lease", 0, this.#want);
     if (units === 0) {
       const resetAfterMs = reply.number("the wait until the reset", 0, Number.MAX_SAFE_INTEGER);
       return { decision: undefined, processes: 1, resetAfterMs, ...moment };
     }
-    if (units < leastUnits) reply.wrong("the units of a lease", units);
+    if (units < leastUnits) reply.outOfRange("the units of a lease", units);
     const processes = reply.number("the processes that lease", 1, Number.MAX_SAFE_INTEGER);
-    const { decision } = reply.decision(this.#check.known, units, false, this.firstKey);
-    if (!decision.allowed) reply.wrong("the units of a lease", units);
+    const { decision } = reply.decision(this.#known, units, false, this.firstKey);
+    if (!decision.allowed) reply.outOfRange("the units of a lease", units);
     return { decision, processes, resetAfterMs: decision.resetAfterMs, ...moment };
   }
 }
 
 /** Ends a lease: Redis gives back what is unused, and forgets the lease. To repeat it does nothing. */
 export class EndLease extends Free {
-  readonly #check: KeyedCheck;
+  readonly #known: KnownLimit;
   readonly #id: string;
   readonly #spent: number;
 
-  constructor(check: KeyedCheck, id: string, spent: number, timeoutMs: number) {
-    super(check.redisKey, timeoutMs, 2);
-    this.#check = check;
+  constructor(known: KnownLimit, redisKey: string, id: string, spent: number, timeoutMs: number) {
+    super(redisKey, timeoutMs, 2);
+    this.#known = known;
     this.#id = id;
     this.#spent = spent;
   }
@@ -86,6 +86,6 @@ export class EndLease extends Free {
   write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.others.push(recordOf(this.redisKey, this.#id));
-    batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
+    batch.args.push("e", batch.policy(this.#known.policy), this.#id, String(this.#spent), String(keptMs));
   }
 }

@@ -1,5 +1,6 @@
 import { activeListener, asCharge, type Clock, type Decision, decision, inState, startTimer, stopTimer } from "@floodgate/core/store";
 import type { CommandQueues } from "../command-queues.js";
+import { hashTag } from "../keys.js";
 import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
 import type { Fetch, KeyLease } from "./key-lease.js";
@@ -8,27 +9,8 @@ import type { LeaseTable as TableOf } from "./lease-table.js";
 
 type LeaseTable = TableOf<KnownLimit>;
 
-export interface LeasesOptions {
-  readonly clock: Clock | undefined;
-  readonly queues: CommandQueues;
-  /** Makes the check of a key. */
-  readonly keyed: (known: KnownLimit, key: string, cost: number) => KeyedCheck;
-}
-
 /** How long to wait for Redis when nobody waits for its answer, and then how long until it is asked again. */
 const patienceMs = 1000;
-
-/** A lease that is over here. */
-interface Ending {
-  readonly table: LeaseTable;
-  readonly key: string;
-  readonly lease: KeyLease;
-  readonly id: string;
-  readonly spent: number;
-  /** When Redis has forgotten the lease, by the monotonic clock. */
-  readonly untilMs: number;
-  readonly done: () => void;
-}
 
 /**
  * The leases of a store: spends units that Redis has charged ahead, fetches more in the background, and gives back what is unused. Whatever
@@ -37,7 +19,7 @@ interface Ending {
 export class Leases {
   readonly #clock: Clock | undefined;
   readonly #queues: CommandQueues;
-  readonly #keyed: LeasesOptions["keyed"];
+  readonly #prefix: string;
   /** Identifies this store among those that lease a key. */
   readonly #member = Math.random().toString(36).slice(2, 12);
   /** How many leases it has asked for. */
@@ -46,16 +28,17 @@ export class Leases {
   readonly #holding = new Set<LeaseTable>();
   /** What is on its way to Redis. */
   readonly #pending = new Set<Promise<unknown>>();
-  /** Redis did not answer that it has ended these. */
-  readonly #unanswered = new Set<Ending>();
+  /** Ask again to end leases, because Redis did not answer. */
+  readonly #unanswered = new Set<() => void>();
   #retry: unknown;
   #timer: unknown;
   #firesMs = Number.POSITIVE_INFINITY;
 
-  constructor({ clock, queues, keyed }: LeasesOptions) {
+  /** @param prefix of the store, with its colon. */
+  constructor(clock: Clock | undefined, queues: CommandQueues, prefix: string) {
     this.#clock = clock;
     this.#queues = queues;
-    this.#keyed = keyed;
+    this.#prefix = prefix;
   }
 
   /** Spends leased units; undefined if there are not enough. */
@@ -118,7 +101,7 @@ export class Leases {
     if (want === 0) return;
     const fetch = lease.begin(want, `${this.#member}-${this.#asked++}`);
     this.#hold(table, key, lease);
-    const step = new LeaseStep(this.#keyed(table.known, key, 1), fetch.id, want, this.#member, 2 * table.lifeMs, timeoutMs);
+    const step = new LeaseStep(table.known, this.#redisKey(table, key), fetch.id, want, this.#member, 2 * table.lifeMs, timeoutMs);
     // Redis may have debited units although its answer is lost. They are never spent.
     const lost = (): void => {
       lease.refused(this.#now().ms, table.lifeMs);
@@ -191,33 +174,36 @@ export class Leases {
     this.#drop(table, key, lease);
   }
 
-  /** Ends a lease in Redis, which gives back what is unused. */
+  /**
+   * Ends a lease in Redis, which gives back what is unused. Redis keeps a record of the lease until it has ended it. So this may be sent as
+   * often as it takes, by a library too.
+   */
   #end(table: LeaseTable, key: string, lease: KeyLease, id: string, spent: number): void {
+    const { known } = table;
+    const forgottenMs = performance.now() + keptMs;
     lease.ending++;
     this.#hold(table, key, lease);
-    const ended = new Promise<void>((done) => {
-      this.#askEnd({ table, key, lease, id, spent, untilMs: performance.now() + keptMs, done });
+    const done = new Promise<void>((resolve) => {
+      const ended = (): void => {
+        lease.ending--;
+        this.#drop(table, key, lease);
+        resolve();
+      };
+      const unanswered = (): void => {
+        if (performance.now() >= forgottenMs) {
+          ended();
+        } else {
+          this.#unanswered.add(ask);
+          this.#retry ??= startTimer(() => this.#endAgain(), patienceMs);
+        }
+      };
+      const ask = (): void => {
+        const step = new EndLease(known, this.#redisKey(table, key), id, spent, patienceMs);
+        this.#track(this.#queues.ask(step).then(ended, unanswered));
+      };
+      ask();
     });
-    table.known.denied?.forget(table.known.suffix, key, ended);
-  }
-
-  /** Redis keeps a record of the lease until it has ended it. So this may be sent as often as it takes, by a library too. */
-  #askEnd(ending: Ending): void {
-    const { table, key, lease, id, spent, untilMs, done } = ending;
-    const ended = (): void => {
-      lease.ending--;
-      this.#drop(table, key, lease);
-      done();
-    };
-    const unanswered = (): void => {
-      if (performance.now() >= untilMs) {
-        ended();
-        return;
-      }
-      this.#unanswered.add(ending);
-      this.#retry ??= startTimer(() => this.#endAgain(), patienceMs);
-    };
-    this.#track(this.#queues.ask(new EndLease(this.#keyed(table.known, key, 1), id, spent, patienceMs)).then(ended, unanswered));
+    known.denied?.forget(known.suffix, key, done);
   }
 
   #endAgain(): void {
@@ -225,7 +211,7 @@ export class Leases {
     this.#retry = undefined;
     const again = [...this.#unanswered];
     this.#unanswered.clear();
-    for (const ending of again) this.#askEnd(ending);
+    for (const ask of again) ask();
   }
 
   #track(done: Promise<unknown>): void {
@@ -266,6 +252,10 @@ export class Leases {
       }
     }
     if (nextMs < Number.POSITIVE_INFINITY) this.#wakeAt(nextMs, now.ms);
+  }
+
+  #redisKey({ known }: LeaseTable, key: string): string {
+    return this.#prefix + hashTag(key) + known.suffix;
   }
 
   #now(): Moment {
