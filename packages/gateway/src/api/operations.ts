@@ -123,7 +123,10 @@ export class Operations {
     return {};
   }
 
-  #answer(made: Made, { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined }): Result {
+  #answer(
+    made: CheckResult,
+    { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined },
+  ): Result {
     const { allowed, decision, all, degraded } = made;
     const value: schemas.CheckAnswer = {
       allowed,
@@ -195,7 +198,7 @@ function isOfOtherRule({ code }: { readonly code?: unknown }): boolean {
 type PartUse<T> = (limiter: Limiter, key: LimiterKey, receipt: string) => Promised<T>;
 
 /** What was decided, by names or by a request. */
-interface Made {
+interface CheckResult {
   readonly allowed: boolean;
   readonly decision: Outcome["decision"];
   readonly all: readonly Decided[];

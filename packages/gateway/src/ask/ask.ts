@@ -1,19 +1,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { FloodgateError } from "@floodgate/core";
 import { isPromise, type Outcome, reasonOf } from "@floodgate/core/adapter";
-import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
+import type { CompiledRule } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/log.js";
-import { headerOfSource, headersOfSources } from "../service/keys.js";
+import { headerOfSource, headersOfSources, keyNames } from "../service/keys.js";
 import { listen, type RunningServer } from "../service/listen.js";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
 import { answer, denyRaw, refuse } from "./answers.js";
 import { AskedRequest, DuplicateHeader } from "./asked-request.js";
-import { type Asked, type Preset, presetFinder, readSubject } from "./presets.js";
+import { type FoundPreset, type Preset, presetFinder, readSubject } from "./presets.js";
 
 /** Gateways keep idle connections for up to an hour (Envoy). Whoever closes first loses the request that the other one is sending. */
 const keepAliveTimeout = 65 * 60_000;
@@ -51,7 +50,7 @@ function askServer(service: Service): Server {
 
 class Ask {
   readonly #service: Service;
-  readonly #find: (path: string) => Asked | undefined;
+  readonly #find: (path: string) => FoundPreset | undefined;
   readonly #clientIpHeader: string;
   readonly #keyHeadersOf: (rules: Rules) => ReadonlySet<string>;
   readonly #log: WriteSampled;
@@ -110,7 +109,7 @@ class Ask {
     const request = new AskedRequest(message, subject, peer, this.#clientIp(preset, message, peer), keyHeaders);
     try {
       const outcome = limit.decide(request);
-      // `checkAskedRules` has refused rules that hold requests.
+      // `checkRules` has refused rules that hold requests.
       const apply = (decided: Outcome): void => answer(response, preset, decided, this.#service.draining);
       if (isPromise(outcome)) outcome.then(apply, (error) => this.#undecided(response, error));
       else apply(outcome);
@@ -179,75 +178,9 @@ function keyHeadersOf(settings: Settings): (rules: Rules) => ReadonlySet<string>
   return (rules) => {
     if (rules !== known) {
       known = rules;
-      names = new Set([...ofSettings, ...rules.flatMap(({ options }) => namesIn(options.key))]);
+      const ofRules = rules.flatMap(({ options }) => keyNames(options.key)).filter((name) => name.startsWith("header:"));
+      names = new Set([...ofSettings, ...ofRules.map(headerOfSource)]);
     }
     return names;
   };
-}
-
-function namesIn(key: unknown): string[] {
-  return keyNames(key)
-    .filter((name) => name.startsWith("header:"))
-    .map(headerOfSource);
-}
-
-function keyNames(key: unknown): string[] {
-  const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
-  return parts.flatMap((part) => (typeof part === "string" ? [parseKeyName(part).name] : []));
-}
-
-/**
- * Refuses rules that count by a route which nobody here knows.
- * @throws FloodgateError `FLOODGATE_INVALID_RULES` with the path of the rule in `at`.
- */
-export function checkRoutes({ rules }: RuleSet): void {
-  rules.forEach(({ name, key, match }, i) => {
-    if (match?.path !== undefined || !keyNames(key).includes("route")) return;
-    const message = `The rule ${JSON.stringify(name)} counts by route, but a gateway knows no routes. Write the path of the route: match: { path: /users/:id }.`;
-    throw new FloodgateError("FLOODGATE_INVALID_RULES", message, { at: ["rules", i, "key"] });
-  });
-}
-
-/**
- * Refuses rules that cannot be kept here: a gateway that asks cannot wait, and does not tell when a request has ended. Nobody shows a response.
- * @throws FloodgateError `FLOODGATE_INVALID_RULES` with the path of the rule in `at`.
- */
-export function checkAskedRules({ rules }: RuleSet, { presets, apiListen }: Settings): void {
-  const areAsked = presets?.length !== 0;
-  if (areAsked) checkRoutes({ rules });
-  rules.forEach((rule, i) => {
-    const refuse = (at: readonly string[] | undefined, problem: string): void => {
-      if (at === undefined) return;
-      const message = `The rule ${JSON.stringify(rule.name)} ${problem}.`;
-      throw new FloodgateError("FLOODGATE_INVALID_RULES", message, { at: ["rules", i, ...at] });
-    };
-    if (areAsked) {
-      refuse(
-        rule.mode === "shadow" ? undefined : placeOf(rule, "leaky-bucket"),
-        "holds requests (leaky-bucket), but a gateway that asks cannot hold them. Write algorithm: token-bucket. Or use floodgate gateway, which holds requests, or the JSON API alone (presets: []), which answers delayMs",
-      );
-      refuse(
-        rule.hold === undefined ? placeOf(rule, "concurrency") : ["hold"],
-        "holds units until a request has ended (concurrency, hold), but a gateway that asks never says when. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, /v1/renew while it runs, then /v1/refund",
-      );
-    }
-    if (!areAsked && apiListen === undefined) return;
-    for (const [option, path] of [
-      ["settle", "settle"],
-      ["refundWhen", "refund"],
-    ] as const) {
-      refuse(
-        rule[option] === undefined ? undefined : [option],
-        `has \`${option}\`, but no response is seen here: this server is only asked about requests. Remove \`${option}\`. To ${path}, ask the JSON API: POST /v1/check, then POST /v1/${path}`,
-      );
-    }
-  });
-}
-
-/** Where a rule uses an algorithm: in its policy or one of its plans. */
-function placeOf({ policy, plans = {} }: PlainRule, algorithm: string): readonly string[] | undefined {
-  const uses = (own: object | undefined): boolean => own !== undefined && "algorithm" in own && own.algorithm === algorithm;
-  if (uses(policy)) return ["policy"];
-  const plan = Object.keys(plans).find((name) => uses(plans[name]));
-  return plan === undefined ? undefined : ["plans", plan];
 }

@@ -42,14 +42,14 @@ const presets: Readonly<Record<PresetName, Omit<Preset, "name">>> = {
 };
 
 /** What the first bytes of a path say. */
-export interface Asked {
+export interface FoundPreset {
   readonly preset: Preset;
   /** What comes after the path of the preset. */
   readonly rest: string;
 }
 
 /** Makes a function that finds the preset of a path among those that are enabled. It answers undefined if the path is no preset's. */
-export function presetFinder(names: readonly PresetName[] = presetNames): (path: string) => Asked | undefined {
+export function presetFinder(names: readonly PresetName[] = presetNames): (path: string) => FoundPreset | undefined {
   const enabled = new Map<string | undefined, Preset>(names.map((name) => [name, { name, ...presets[name] }]));
   return (path) => {
     const [, name, rest = ""] = /^\/ask\/([a-z]+)(.*)$/s.exec(path) ?? [];
@@ -76,7 +76,7 @@ export interface Unreadable {
 }
 
 /** Reads what a gateway asks about. */
-export function readSubject({ preset, rest }: Asked, message: IncomingMessage): Subject | Unreadable {
+export function readSubject({ preset, rest }: FoundPreset, message: IncomingMessage): Subject | Unreadable {
   const { headers } = message;
   const names = preset.headers;
   if (names === undefined) {

@@ -1,7 +1,8 @@
 import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
-import { codeOf, failureOf, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
+import { type OwnAnswer, problem, send } from "./answer.js";
+import { codeOf, InvalidAnswer, UpstreamTimeout } from "./failures.js";
 import { type ClientMessage, pairsOf, type UpstreamUser } from "./message.js";
 import { responseHead } from "./response-head.js";
 import { hasBody, mayRepeat, type Upstream } from "./upstream.js";
@@ -199,9 +200,7 @@ export class Exchange implements UpstreamUser {
   }
 
   #fail(error: unknown): void {
-    const [status, detail] = failureOf(error);
-    this.#upstream.logFailure(error, detail);
-    this.#refuse(problem(status, detail));
+    this.#refuse(this.#upstream.answerTo(error));
   }
 
   /** Answers in place of the upstream, which is left. Ends the connection if the response has begun. */

@@ -1,8 +1,9 @@
 import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { clientClosedRequest, type Outcome } from "@floodgate/core/adapter";
-import { failureOf, problem, sendOnSocket, UpstreamTimeout } from "./answer.js";
+import { sendOnSocket } from "./answer.js";
 import { Exchange } from "./exchange.js";
+import { UpstreamTimeout } from "./failures.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
 import { upgradeHead } from "./response-head.js";
 import type { Upstream } from "./upstream.js";
@@ -48,9 +49,7 @@ export class Tunnel implements UpstreamUser {
 
   onError(error: Error): void {
     if (this.#isOpen || this.#isAnswered) return;
-    const [status, detail] = failureOf(error);
-    this.#upstream.logFailure(error, detail);
-    const answer = problem(status, detail);
+    const answer = this.#upstream.answerTo(error);
     this.#answered(answer.status);
     sendOnSocket(this.#socket, { ...answer, headers: [...answer.headers, ...this.#outcome.headers] });
   }

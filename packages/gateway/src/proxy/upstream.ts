@@ -8,7 +8,8 @@ import type { Settings } from "../config/settings.js";
 import { sampledLog, type WriteSampled } from "../log/log.js";
 import { withFileErrors } from "../service/secrets.js";
 import type { Service } from "../service/service.js";
-import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";
+import { type OwnAnswer, problem } from "./answer.js";
+import { codeOf, failureOf, InvalidAnswer, kindOf } from "./failures.js";
 import type { ClientMessage, UpstreamUser } from "./message.js";
 
 type Target = Extract<ProxyServerOptions["target"], { hostname?: string }>;
@@ -107,9 +108,16 @@ export class Upstream {
     });
   }
 
+  /** What a client is told whose request the upstream fails. Logs the failure. */
+  answerTo(error: unknown): OwnAnswer {
+    const [status, detail] = failureOf(error);
+    this.logFailure(error, detail);
+    return problem(status, detail);
+  }
+
   /** Logs a failure of the upstream. */
   logFailure(error: unknown, message: string): void {
-    const reason = reasonOf(error);
+    const reason = kindOf(error);
     this.#log("warn", reason, message, { reason });
   }
 

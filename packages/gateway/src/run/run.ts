@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
 import { startAdmin } from "../admin/admin.js";
 import { startApi } from "../api/server.js";
-import { checkAskedRules, checkRoutes, startAsk } from "../ask/ask.js";
+import { startAsk } from "../ask/ask.js";
 import { isUnix } from "../config/address.js";
 import type { Command, Settings } from "../config/settings.js";
 import { startRls } from "../envoy/server.js";
@@ -10,6 +10,7 @@ import { isPretty, type LogTarget } from "../log/log.js";
 import { startProxy } from "../proxy/proxy.js";
 import type { RunningServer } from "../service/listen.js";
 import { Service } from "../service/service.js";
+import { checkRules } from "./check-rules.js";
 
 /** What each command starts, beside the admin server. */
 const servers = { serve: [startAsk, startApi, startRls], gateway: [startProxy] } as const;
@@ -33,10 +34,7 @@ export interface RunOptions {
  * @throws FloodgateError if it cannot start. Then nothing is left running.
  */
 export async function run(command: Command, settings: Settings, { log: target = process.stdout }: RunOptions = {}): Promise<Running> {
-  const service = await Service.start(settings, target, (rules) => {
-    if (command === "serve") checkAskedRules(rules, settings);
-    else checkRoutes(rules);
-  });
+  const service = await Service.start(settings, target, (rules) => checkRules(rules, command, settings));
   const started: RunningServer[] = [];
   try {
     for (const start of [...servers[command], startAdmin]) {

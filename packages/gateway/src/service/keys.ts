@@ -1,3 +1,4 @@
+import { parseKeyName } from "@floodgate/core/rules";
 import type { Settings } from "../config/settings.js";
 import type { GatewayRequest } from "./request.js";
 
@@ -23,6 +24,11 @@ export function headerOfSource(source: string): string {
 /** The headers of the settings `keys` and `plan`, in lower case. */
 export function headersOfSources({ keys, plan }: Settings): string[] {
   return [...Object.values(keys), ...(plan === undefined ? [] : [plan])].map(headerOfSource);
+}
+
+/** The names in a rule's `key`, without `secret:`. */
+export function keyNames(key: unknown): string[] {
+  return [key].flat().flatMap((part) => (typeof part === "string" ? [parseKeyName(part).name] : []));
 }
 
 /** A longer token is not read. */
