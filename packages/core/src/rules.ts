@@ -52,7 +52,7 @@ export { type RuleWords, wordsOf } from "./rules/reasons.js";
 export type { Refusal } from "./rules/rule.js";
 
 // Support
-export { checkOptions, flag, functionOrNothing, nearest, wholeNumber, wholeOf } from "./support/options.js";
+export { checkOptions, didYouMean, flag, functionOrNothing, nearest, wholeNumber, wholeOf } from "./support/options.js";
 export { invalidOption, wrongOption } from "./support/errors.js";
 export { isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

@@ -1,9 +1,8 @@
-import { nearest } from "@floodgate/core/rules";
 import { table as columns } from "@floodgate/simulator";
 import { type Io, paint } from "../io.js";
 import { sanitize } from "./terminal.js";
 
-export { policyText, waitText } from "@floodgate/core/rules";
+export { didYouMean, policyText, waitText } from "@floodgate/core/rules";
 
 /** `1 rule`, `2,000 rules`. */
 export function count(number: number, thing: string): string {
@@ -23,12 +22,6 @@ export function versionText(rulesKey: string, version: string): string {
 /** Known words, for an error. */
 export function listOf(known: readonly string[]): string {
   return known.length === 0 ? "none" : [...new Set(known)].join(", ");
-}
-
-/** Suggests the most similar known word, if there is one. */
-export function didYouMean(word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
 }
 
 /** Formats a time in this machine's time zone: `2026-11-21 14:03:05 GMT+1`. */

@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption, nearest } from "@floodgate/core/rules";
+import { checkOptions, didYouMean, invalidOption } from "@floodgate/core/rules";
 import { apachePattern, isApacheFormat } from "./apache.js";
 import { type JsonFields, JsonFormat } from "./json-lines.js";
 import type { LogFormat } from "./log-format.js";
@@ -116,9 +116,8 @@ export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
   if (text.includes("$")) return new PatternFormat(text, text, options.address);
   const name = formatNames.find((name) => name === text.toLowerCase());
   if (name !== undefined) return knownFormat(name, options);
-  const near = nearest(text, formatNames);
   throw invalidOption(
-    `There is no log format ${JSON.stringify(text)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format or Apache's LogFormat: --format '$remote_addr [$time_local] "$request"', --format '%h %l %u %t "%r" %>s %b'.`,
+    `There is no log format ${JSON.stringify(text)}.${didYouMean(text, formatNames)} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format or Apache's LogFormat: --format '$remote_addr [$time_local] "$request"', --format '%h %l %u %t "%r" %>s %b'.`,
   );
 }
 
