@@ -12,10 +12,10 @@ export type { LineBatch } from "./read/lines.js";
 
 // Choosing numbers
 export { compare, type ComparedPolicy, type CompareOptions, type Comparison, type DifferingClient } from "./compare/compare.js";
-export { parsePolicy } from "./compare/policy-text.js";
+export { parsePolicy } from "./policies/policy-text.js";
 export type { TrialOptions } from "./compare/trial.js";
 export { type RateDistribution, suggest, type SuggestedRule, type Suggestion, type SuggestOptions } from "./suggest/suggest.js";
-export type { Quantile } from "./suggest/needs.js";
+export type { Quantile } from "./measure/quantiles.js";
 
 // Logs
 export { fileSource, type LogSource } from "./read/source.js";
@@ -24,11 +24,12 @@ export type { FieldReader, LogFormat, LogRequest, Skip } from "./formats/log-for
 
 // Reports
 export { comparisonText, simulationLine, simulationText } from "./print/text.js";
-export { suggestionText } from "./suggest/rules-file.js";
+export { suggestionText } from "./print/suggestion.js";
 export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
 export { type Column, type Paint, sanitize, table } from "./print/table.js";
 
 // The report's page
 export { comparisonReport, type Made, reportHtml, reportJson, simulationReport, suggestionReport } from "./report/report.js";
+export type { PolicyWords } from "./policies/options.js";
 export { type Survey, survey, type SurveyOptions } from "./report/survey.js";
-export type { Burst, Grid, GridPoint, PolicyWords, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";
+export type { Burst, Grid, GridPoint, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";

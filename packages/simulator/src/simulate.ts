@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "./formats/log-format.js";
 import { widthOf } from "./measure/key-states.js";
-import { KeyIndex } from "./measure/numbers.js";
+import { KeyIndex } from "./measure/per-client.js";
 import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
 import type { Tally } from "./read/requests.js";
 import type { LogSource } from "./read/source.js";

@@ -1,7 +1,7 @@
 import { parseRules } from "@floodgate/rules";
 import { describe, expect, it } from "vitest";
 import { simulate, suggest, suggestionText } from "../src/index.js";
-import { leastValue } from "../src/suggest/needs.js";
+import { leastValue } from "../src/measure/quantiles.js";
 import { accessLog, lineAt, logOf, randomLog, randomNumbers, rules } from "./logs.js";
 
 /** The option that is the limit: a bucket's capacity, else the burst or the limit. */

@@ -1,11 +1,10 @@
-import type { Policy } from "@floodgate/core";
-import { parseDuration } from "@floodgate/core";
+import { type Policy, parseDuration } from "@floodgate/core";
 import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
+import { parsePolicy } from "../policies/policy-text.js";
 import type { Tally } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
-import { parsePolicy } from "./policy-text.js";
 import { measureTrial, type TrialOptions } from "./trial.js";
 
 export interface CompareOptions extends SimulateOptions, TrialOptions {

@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { invalidOption, type PlainRule, type RuleSet } from "@floodgate/core/rules";
-import { KeyIndex } from "../measure/numbers.js";
+import { KeyIndex } from "../measure/per-client.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "../replay/replay.js";

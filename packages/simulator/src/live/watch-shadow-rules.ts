@@ -1,6 +1,6 @@
 import { type Decision, type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { type InventoryLimit, inventory, isUnchecked } from "@floodgate/core/rules";
-import { KeyIndex } from "../measure/numbers.js";
+import { KeyIndex } from "../measure/per-client.js";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { Tally } from "../read/requests.js";
 import { unmeasuredNote } from "../replay/notes.js";

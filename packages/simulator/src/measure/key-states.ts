@@ -1,6 +1,6 @@
 import type { Policy, StateView } from "@floodgate/core";
 import { type Algorithm, algorithmOf, type Decision } from "@floodgate/core/store";
-import { doubled } from "./numbers.js";
+import { doubled } from "./per-client.js";
 
 /** The states of keys with the numbers 0, 1, 2, … under a policy, decided by the algorithm of core. */
 export class KeyStates {

@@ -28,7 +28,7 @@ export class KeyIndex {
 }
 
 /** A number for each client, which is 0 until it is set. In a flat array that grows, because there may be millions of clients. */
-export class Numbers {
+export class PerClient {
   #values: Float64Array = new Float64Array(64);
 
   get(client: number): number {
@@ -67,7 +67,7 @@ export function doubled(values: Float64Array, least = 0): Float64Array {
  */
 export class WindowSums {
   readonly #lengthMs: number;
-  readonly #sums = new Numbers();
+  readonly #sums = new PerClient();
   /** Instants in the order of time: each is a time, a client and its units. Those from `#start` to `#end` are in the window. */
   #instants: Float64Array = new Float64Array(3072);
   #start = 0;
@@ -75,7 +75,7 @@ export class WindowSums {
   /** How many numbers there were before those in the array. */
   #removed = 0;
   /** For each client, the position of its newest instant among all that ever were. */
-  readonly #newest = new Numbers();
+  readonly #newest = new PerClient();
 
   constructor(lengthMs: number) {
     this.#lengthMs = lengthMs;

@@ -1,6 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import TinyQueue from "tinyqueue";
-import { type KeyIndex, Numbers, WindowSums } from "./numbers.js";
+import { type KeyIndex, PerClient, WindowSums } from "./per-client.js";
 
 /** The most units that one client got, or asked for, in a window. */
 export interface Peak {
@@ -69,12 +69,12 @@ export class RuleMeter {
   readonly #windowMs: number;
   readonly #keys: KeyIndex;
   /** By client: how many requests it made, its peak, how many were limited, and its current and longest lock-out. */
-  readonly #made = new Numbers();
-  readonly #peaks = new Numbers();
-  readonly #rejected = new Numbers();
-  readonly #lockedFrom = new Numbers();
-  readonly #lockedUntil = new Numbers();
-  readonly #longest = new Numbers();
+  readonly #made = new PerClient();
+  readonly #peaks = new PerClient();
+  readonly #rejected = new PerClient();
+  readonly #lockedFrom = new PerClient();
+  readonly #lockedUntil = new PerClient();
+  readonly #longest = new PerClient();
   /** What the clients asked for in a window, and what they got in a window and in a second. */
   readonly #asked: WindowSums;
   readonly #got: WindowSums;
@@ -184,7 +184,7 @@ export class RuleMeter {
   }
 
   /** The clients with the largest of these numbers, except those with 0. */
-  #most(top: number, numbers: Numbers): MeasuredClient[] {
+  #most(top: number, numbers: PerClient): MeasuredClient[] {
     const best: number[] = [];
     for (let client = 0; client < this.#keys.size; client++) {
       const value = numbers.get(client);
@@ -207,7 +207,7 @@ class LiveKeys {
   /** By the time at which each key is looked at again. */
   readonly #queue = new TinyQueue<{ readonly key: number; readonly atMs: number }>([], (a, b) => a.atMs - b.atMs);
   /** 0 for keys that are not held. */
-  readonly #untilMs = new Numbers();
+  readonly #untilMs = new PerClient();
   most = 0;
 
   /** A key has a state from `nowMs` until `untilMs`. Times never go back. */

@@ -1,50 +1,6 @@
 import type { Policy } from "@floodgate/core";
-import {
-  type AlgorithmDefinition,
-  algorithms,
-  descriptions,
-  invalidOption,
-  nearest,
-  type OptionDescription,
-  toPolicy,
-} from "@floodgate/core/rules";
-
-/**
- * The algorithms with a rate. A text can state it, and a log can suggest it. A calendar window has a quota instead of a rate. Concurrency
- * needs the end of each request, which a log does not have.
- */
-export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
-
-/** The options of a policy as a rules file writes them. */
-export function optionsOf(policy: Policy): Record<string, string | number | boolean> {
-  const { optionsOf } = algorithms[policy.algorithm] as unknown as AlgorithmDefinition<Policy, Record<string, unknown>>;
-  const own = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value as string | number | boolean)]));
-}
-
-export const algorithmNames: readonly AlgorithmName[] = [
-  ...(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const),
-  ...(["token-bucket", "leaky-bucket", "gcra"] as const),
-];
-
-/** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
-export function isWindow(algorithm: Policy["algorithm"]): boolean {
-  return /window/.test(algorithm);
-}
-
-/** The options of an algorithm for a limit: the most units at once. Buckets flow at a rate, which other algorithms do not have. */
-export function optionsFor(algorithm: AlgorithmName, limit: number, rate: number, window: string): Record<string, number | string> {
-  switch (algorithm) {
-    case "token-bucket":
-      return { capacity: limit, refill: rate, every: window };
-    case "leaky-bucket":
-      return { capacity: limit, leak: rate, every: window };
-    case "gcra":
-      return { limit: rate, window, burst: limit };
-    default:
-      return { limit, window };
-  }
-}
+import { descriptions, invalidOption, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
+import { algorithmNames } from "./options.js";
 
 /** Why policies of the other algorithms have no text. */
 const notCompared: Readonly<Record<string, string>> = {
@@ -52,16 +8,6 @@ const notCompared: Readonly<Record<string, string>> = {
     "a calendar window is a quota for a day or a month, and begins anew in a time zone, so it has no rate. Write a rule with it, and replay that: --rules limits.yaml. For days in UTC, fixed-window 100/1d counts the same.",
   concurrency: "it counts requests that run at the same time, and a log does not say when a request ended.",
 };
-
-const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
-
-/** `60000ms` is `1m`. In one unit, as options are written. */
-export function inLargeUnits<T>(value: T): T | string {
-  const [, digits] = /^(\d+)ms$/.exec(String(value)) ?? [];
-  const ms = Number(digits);
-  const unit = Object.entries(units).find(([, length]) => ms % length === 0);
-  return unit === undefined ? value : `${ms / unit[1]}${unit[0]}`;
-}
 
 const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-counter 100/1m buckets=6'.";
 

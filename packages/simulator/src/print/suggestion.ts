@@ -1,9 +1,8 @@
-import type { AlgorithmName } from "../compare/policy-text.js";
 import { matchOf } from "../compare/trial.js";
-import { count, duration, number, percent, time } from "../print/numbers.js";
-import { sanitize, shownKey } from "../print/table.js";
-import { limitOption } from "../report/policies.js";
-import { percentiles, type SuggestedRule, type Suggestion } from "./suggest.js";
+import { type AlgorithmName, limitOption } from "../policies/options.js";
+import { percentiles, type SuggestedRule, type Suggestion } from "../suggest/suggest.js";
+import { count, duration, number, percent, time } from "./format.js";
+import { sanitize, shownKey } from "./table.js";
 
 /** A suggestion as a rules file, in which comments explain each number. */
 export function suggestionText(suggestion: Suggestion): string {

@@ -2,7 +2,7 @@ import { policyText } from "@floodgate/core/rules";
 import type { ComparedPolicy, Comparison, DifferingClient } from "../compare/compare.js";
 import type { MeasuredClient } from "../measure/rule-meter.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
-import { bytes, count, duration, number, percent, time } from "./numbers.js";
+import { bytes, count, duration, number, percent, time } from "./format.js";
 import { type Described, type Paint, sanitize, shownKey, tableOf } from "./table.js";
 
 /** The report of a simulation, for people. */

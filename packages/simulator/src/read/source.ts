@@ -1,6 +1,5 @@
 import { createReadStream } from "node:fs";
 import * as zlib from "node:zlib";
-import { createGunzip, type Gunzip } from "node:zlib";
 import type { FloodgateError } from "@floodgate/core";
 import { invalidOption } from "@floodgate/core/rules";
 
@@ -23,11 +22,11 @@ export function fileSource(path: string): LogSource {
 }
 
 /** Node.js reads zstd from version 22.15 on, which is newer than the types that this is compiled with. */
-const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => Gunzip };
+const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => zlib.Gunzip };
 
 /** Compressions by their first bytes: a decoder, or the program that decompresses them. */
 const compressions = [
-  { magic: "\x1f\x8b", name: "gzip", program: "gzip -dc", decoder: createGunzip },
+  { magic: "\x1f\x8b", name: "gzip", program: "gzip -dc", decoder: zlib.createGunzip },
   { magic: "\x28\xb5\x2f\xfd", name: "zstd", program: "zstd -dc", decoder: createZstdDecompress },
   { magic: "\xfd7zX", name: "xz", program: "xz -dc", decoder: undefined },
   { magic: "BZh", name: "bzip2", program: "bzip2 -dc", decoder: undefined },
@@ -80,7 +79,7 @@ async function* startingWith(first: Uint8Array, rest: AsyncGenerator<Uint8Array>
 }
 
 /** Yields all that could be decompressed before it throws: of a truncated file, what there is of it. */
-async function* decompressed(chunks: AsyncIterable<Uint8Array>, decoder: Gunzip): AsyncGenerator<Uint8Array> {
+async function* decompressed(chunks: AsyncIterable<Uint8Array>, decoder: zlib.Gunzip): AsyncGenerator<Uint8Array> {
   let out: Uint8Array[] = [];
   let failure: Error | undefined;
   const take = (): Uint8Array[] => {

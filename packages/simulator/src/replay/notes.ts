@@ -1,5 +1,5 @@
 import { formatDuration, type RuleSet } from "@floodgate/core/rules";
-import { count, number } from "../print/numbers.js";
+import { count, number } from "../print/format.js";
 import { type AppFields, appNames, type Replay } from "./replay.js";
 
 /** Why lines were skipped: of one line, and of several. */

@@ -1,20 +1,18 @@
-import type { Decision, EventListener, FloodgateEvent } from "@floodgate/core";
-import { FloodgateError } from "@floodgate/core";
-import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
+import { type Decision, type EventListener, FloodgateError, type FloodgateEvent } from "@floodgate/core";
+import { type CheckedRule, type Outcome, RateLimit } from "@floodgate/core/adapter";
 import {
   type CompiledRule,
   checkOptions,
   formatDuration,
   invalidOption,
   isBuiltInKey,
-  isPromise,
   parseKeyName,
   type RuleSet,
   wholeNumber,
 } from "@floodgate/core/rules";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import type { LogRequest } from "../formats/log-format.js";
-import { count, number } from "../print/numbers.js";
+import { count, number } from "../print/format.js";
 import { readLogs } from "../read/merge.js";
 import type { Kept } from "../read/reorder.js";
 import { type LogOptions, type ReadOptions, Tally } from "../read/requests.js";
@@ -118,10 +116,8 @@ export class Replay {
     if (timeMs < tally.firstMs) tally.firstMs = timeMs;
     if (timeMs > tally.lastMs) tally.lastMs = timeMs;
     try {
-      const outcome = this.#limit.decide(request);
-      // Every function of this app and the store answer at once.
-      if (isPromise(outcome)) throw new TypeError("a decision was not made at once");
-      const { action, checks, decisions } = outcome;
+      // No promise: the functions of this app and the store answer at once.
+      const { action, checks, decisions } = this.#limit.decide(request) as Outcome;
       if (action === "reject") this.rejected++;
       for (let i = 0; i < decisions.length; i++) {
         const decision = decisions[i] as Decision;

@@ -1,9 +1,8 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
-import { algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
 import { KeyStates } from "../measure/key-states.js";
+import { algorithmNames, isWindow, optionsFor, policyOrNone, policyWords } from "../policies/options.js";
 import type { Burst, Verdict } from "./contract.js";
-import { policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;

@@ -1,6 +1,7 @@
 // What the report's page reads. The page imports these types only. All of it is plain data, and bounded whatever the log has.
 
 import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
+import type { PolicyWords } from "../policies/options.js";
 import type { LogSummary } from "../simulate.js";
 
 /** How many requests came over time, and how many each limit would have rejected. */
@@ -10,11 +11,6 @@ export interface Timeline {
   readonly stepMs: number;
   /** All requests that were read, by interval. */
   readonly requests: readonly number[];
-}
-
-/** A policy as a rules file has it: the name of its algorithm, and its options. */
-export interface PolicyWords {
-  readonly [option: string]: string | number | boolean;
 }
 
 /** One limit of a grid, and what `simulate` says for it. */

@@ -4,7 +4,7 @@ import { describePolicy, type RuleSet } from "@floodgate/core/rules";
 import type { CompareOptions, Comparison } from "../compare/compare.js";
 import { trialRules } from "../compare/trial.js";
 import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
-import { number } from "../print/numbers.js";
+import { number } from "../print/format.js";
 import type { LogSource } from "../read/source.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
 import type { Suggestion, SuggestOptions } from "../suggest/suggest.js";

@@ -1,15 +1,15 @@
 import { FloodgateError, type Policy, parseDuration, slidingWindowLog } from "@floodgate/core";
 import { invalidOption, toPolicy } from "@floodgate/core/rules";
-import { type AlgorithmName, algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, type TrialOptions, trialRules } from "../compare/trial.js";
-import { KeyIndex } from "../measure/numbers.js";
+import { measuringPolicy, Needs } from "../measure/needs.js";
+import { KeyIndex } from "../measure/per-client.js";
+import { leastValue, type Quantile } from "../measure/quantiles.js";
 import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
+import { type AlgorithmName, algorithmNames, isWindow, optionsFor } from "../policies/options.js";
 import type { LogSource } from "../read/source.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultMaxClients, Replay, replayLogs } from "../replay/replay.js";
-import { measuringPolicy } from "../report/policies.js";
 import { defaultTop, type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
-import { leastValue, Needs, type Quantile } from "./needs.js";
 
 export interface SuggestOptions extends SimulateOptions, TrialOptions {
   /** The share of clients that a limit may touch. Default 0.001. */

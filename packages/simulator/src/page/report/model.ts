@@ -1,7 +1,8 @@
 import { count, language, nbsp } from "@floodgate/pages/format";
 import { useState } from "preact/hooks";
-import { percent as percentage } from "../../print/numbers.js";
-import type { Grid, GridPoint, PolicyWords, ReportData, ReportRule } from "../../report/contract.js";
+import type { PolicyWords } from "../../policies/options.js";
+import { percent as percentage } from "../../print/format.js";
+import type { Grid, GridPoint, ReportData, ReportRule } from "../../report/contract.js";
 
 export type { Burst, Grid, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "../../report/contract.js";
 

@@ -1,7 +1,7 @@
 import type { Policy, StateView } from "@floodgate/core";
 import type { Decision } from "@floodgate/core/store";
 import { KeyStates } from "../../../measure/key-states.js";
-import { WindowSums } from "../../../measure/numbers.js";
+import { WindowSums } from "../../../measure/per-client.js";
 
 /** What a policy has done with the requests up to a moment. */
 export interface Counts {

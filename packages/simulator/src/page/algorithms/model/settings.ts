@@ -11,7 +11,8 @@ import {
 } from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
 import { count, visible } from "@floodgate/pages/format";
-import { inLargeUnits, optionsOf, parsePolicy } from "../../../compare/policy-text.js";
+import { inLargeUnits, optionsOf } from "../../../policies/options.js";
+import { parsePolicy } from "../../../policies/policy-text.js";
 import type { Scale } from "../draw/timeline.js";
 import { type ScenarioName, scenarios, windowsShown } from "./scenarios.js";
 

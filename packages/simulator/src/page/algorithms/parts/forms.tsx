@@ -4,7 +4,7 @@ import { descriptions, formatDuration, type OptionDescription, toPolicy } from "
 import { visible } from "@floodgate/pages/format";
 import type { TargetedEvent, VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { inLargeUnits, optionsOf } from "../../../compare/policy-text.js";
+import { inLargeUnits, optionsOf } from "../../../policies/options.js";
 import { type ScenarioName, scenarios } from "../model/scenarios.js";
 import { drawable, maxLimit, maxSeed, type Settings, wholeNumber, windowOf } from "../model/settings.js";
 
