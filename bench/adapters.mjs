@@ -21,7 +21,7 @@ const adapters = {
 };
 
 /** Lines of source, size in a bundle, dependencies, and the CPU time of the first import of each adapter. */
-export async function adapterTable({ rounds }) {
+export async function adapterTable({ rounds = 15 }) {
   const names = Object.keys(adapters);
   const times = await inRounds("first load", names, rounds, loadMs);
   const rows = [];

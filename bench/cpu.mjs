@@ -16,10 +16,12 @@ const subjects = {
 
 /** Some frameworks have no other library to compare with. */
 const kindsOf = (framework) => Object.keys(subjects).filter((kind) => frameworks[framework].peer !== undefined || !kind.startsWith("peer"));
+const addresses = ["127.0.0.1", "::1"];
+const slices = 40;
 const sliceRequests = 5_000;
 
 /** CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise. */
-export async function cpu({ rounds, slices, addresses, framework }) {
+export async function cpu({ rounds = 2, framework }) {
   const tables = [];
   for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {

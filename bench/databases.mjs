@@ -10,7 +10,7 @@ const databaseKinds = {
 };
 
 /** Decisions in Postgres and MariaDB and in the primary of `node:cluster`, each subject in a process of its own, in turn. */
-export async function databases({ rounds, seconds, inFlight, only }) {
+export async function databases({ rounds = 3, seconds = 1, inFlight, only }) {
   const tables = [];
   for (const [database, { start, names }] of Object.entries(databaseKinds)) {
     if (only !== undefined && database !== only) continue;

@@ -27,7 +27,7 @@ const groups = [
 
 const sliceSeconds = 0.5;
 
-export async function gateway({ rounds, seconds, connections }) {
+export async function gateway({ rounds = 5, seconds = 4, connections }) {
   const upstream = serverOf("upstream");
   try {
     const target = `http://127.0.0.1:${await upstream.port()}`;

@@ -13,7 +13,7 @@ export const frameworks = {
 
 const sliceSeconds = 0.25;
 
-export async function http({ rounds, seconds, connections, framework }) {
+export async function http({ rounds = 5, seconds = 2, connections, framework }) {
   const tables = [];
   for (const name of framework ?? Object.keys(frameworks)) {
     const { label, peer } = frameworks[name];

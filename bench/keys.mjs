@@ -4,7 +4,8 @@ import { progress, table } from "./lib/report.mjs";
 const shown = (number) => number.toLocaleString("en");
 
 /** Bytes a key. */
-export async function memory({ keys }) {
+export async function memory() {
+  const keys = 1_000_000;
   const rows = [];
   for (const name of ["bare Map", "slidingWindowCounter", "fixedWindow", "tokenBucket", "express-rate-limit", "rate-limiter-flexible"]) {
     progress(`memory: ${shown(keys)} keys in ${name}`);
@@ -24,7 +25,8 @@ const floods = [
 ];
 
 /** Fresh keys without end. */
-export async function flood({ keys }) {
+export async function flood() {
+  const keys = 2_000_000;
   const rows = [];
   for (const [name, maxKeys] of floods) {
     progress(`flood: ${shown(keys)} fresh keys through ${name} ${maxKeys}`);
@@ -54,7 +56,8 @@ const limits = [0, 1, 2, 3, 100];
 const subjectOf = (limit) => (limit === 0 ? "bare Map" : `limit ${limit}`);
 
 /** A fresh key on a full store. */
-export async function full({ keys }) {
+export async function full() {
+  const keys = 200_000;
   const rows = [];
   for (const maxKeys of [100, 10_000, 100_000, 1_000_000, 8_000_000]) {
     const row = [shown(maxKeys)];

@@ -14,11 +14,12 @@ const labels = {
   "dashboard open": "the dashboard, open in a browser",
 };
 const kinds = Object.keys(labels);
+const slices = 20;
 const sliceRequests = 1_000;
 const sliceDecisions = 100_000;
 
 /** What it costs to look: CPU time of an injected request, its requests per second, and CPU time of a bare decision. */
-export async function observability({ rounds, slices, keys }) {
+export async function observability({ rounds = 2 }) {
   const children = Object.fromEntries(kinds.map((kind) => [kind, ["observability-child.mjs", [kind], steadyAllocation]]));
   const measured = (what, warmUp, count) => {
     const ask = (child, isWarmUp) => child.ask({ what, count: isWarmUp ? warmUp : count });
@@ -26,7 +27,7 @@ export async function observability({ rounds, slices, keys }) {
   };
   const requests = await measured("requests", 6_000, sliceRequests);
   const decisions = await measured("decisions", 500_000, sliceDecisions);
-  const memory = await memoryOf(keys);
+  const memory = await memoryOf();
   const heading = `${rounds} rounds of ${slices} slices of`;
   return [
     table(
@@ -54,7 +55,8 @@ function rows(results, times) {
 }
 
 /** What a process holds after a million keys have been limited once. */
-async function memoryOf(keys) {
+async function memoryOf() {
+  const keys = 1_000_000;
   const found = [];
   for (const kind of ["nothing", "prometheus", "dashboard"]) {
     progress(`observability: ${keys.toLocaleString("en")} keys with ${labels[kind]}`);

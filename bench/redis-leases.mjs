@@ -9,7 +9,7 @@ const inFlight = 64;
 const [processes, stores, limit] = [4, 50, 5_000];
 
 /** One hot key with leases against INCR, and fifty stores in four processes on one key. */
-export function redisLeases({ rounds, seconds }) {
+export function redisLeases({ rounds = 5, seconds = 1 }) {
   return withRedis(async (server, redis) => `${await oneKey(redis, rounds, seconds)}\n\n${await manyStores(server, seconds + 4)}`);
 }
 

@@ -58,7 +58,7 @@ async function renewalOf(redis, slots, keys) {
 }
 
 /** The server's time of one decision alone, of each algorithm, against a script of three commands. */
-export function redisScript({ rounds }) {
+export function redisScript({ rounds = 40 }) {
   return withRedis(async (server, redis) => {
     const sha = await redis.script("LOAD", floorScript);
     const store = redisStore(redis, { denyCache: false });

@@ -9,7 +9,7 @@ import { floors, subjects } from "./redis/subjects.mjs";
  */
 const warmUpSeconds = 2;
 
-export function redis({ rounds, seconds, inFlight, only }) {
+export function redis({ rounds = 5, seconds = 1, inFlight, only }) {
   const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
   const bytes = {};
   return withRedis(async (server) => {

@@ -40,7 +40,7 @@ const tolerated = 1.05;
  * The CPU time of decisions and requests, with the packages of this working tree and with those of an earlier commit. Both run in turn, round
  * by round, so that the machine treats them alike.
  */
-export async function release({ base, rounds, processes, only }) {
+export async function release({ base, rounds = 7, processes, only }) {
   const from = base ?? newestTag();
   const checkout = checkoutOf(from);
   try {

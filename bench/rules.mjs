@@ -5,7 +5,7 @@ const counts = [1, 10, 100, 1000];
 const measure = 10;
 
 /** A decision under the rules that match, among more and more that do not. */
-export async function rules({ rounds, processes }) {
+export async function rules({ rounds = 7, processes }) {
   const children = Object.fromEntries(counts.map((count) => [count, ["rules-child.mjs", [count]]]));
   const results = await inTurn("rules", children, { processes, rounds });
   const noise = Math.max(...Object.values(results).map(spread));

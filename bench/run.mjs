@@ -18,60 +18,39 @@ import { scale } from "./scale.mjs";
 import { slots } from "./slots.mjs";
 import { store } from "./store.mjs";
 
-/** What each part measures, and how it is run with the options. */
+/** What each part measures, and the function that does, with the options. */
 const parts = {
-  store: [
-    "one decision in process, against a bare Map and other libraries: CPU time, and garbage",
-    ({ rounds = 7, processes, only }) => store({ rounds, processes, only }),
-  ],
-  memory: ["bytes a key", () => memory({ keys: 1_000_000 })],
-  flood: ["fresh keys without end: pauses, speed, and whether a blocked key stays blocked", () => flood({ keys: 2_000_000 })],
-  full: ["a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)", () => full({ keys: 200_000 })],
-  cpu: [
-    "CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6",
-    ({ rounds = 2, framework }) => cpu({ rounds, slices: 40, addresses: ["127.0.0.1", "::1"], framework }),
-  ],
-  adapters: ["each adapter: lines of source, size in a bundle, dependencies, first load", ({ rounds = 15 }) => adapterTable({ rounds })],
+  store: ["one decision in process, against a bare Map and other libraries: CPU time, and garbage", store],
+  memory: ["bytes a key", memory],
+  flood: ["fresh keys without end: pauses, speed, and whether a blocked key stays blocked", flood],
+  full: ["a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)", full],
+  cpu: ["CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6", cpu],
+  adapters: ["each adapter: lines of source, size in a bundle, dependencies, first load", adapterTable],
   http: [
     "requests per second of Express 5, Koa 3, Hono 4, node:http and fetch on Node, with a no-op, with ours and with the peer of each",
-    ({ rounds = 5, seconds = 2, connections, framework }) => http({ rounds, seconds, connections, framework }),
+    http,
   ],
-  gateway: [
-    "the reverse proxy beside httpxy and nginx, the decision server and Envoy's rate limit service beside no-op servers",
-    ({ rounds = 5, seconds = 4, connections }) => gateway({ rounds, seconds, connections }),
-  ],
+  gateway: ["the reverse proxy beside httpxy and nginx, the decision server and Envoy's rate limit service beside no-op servers", gateway],
   decision: ["the dearest requests: a decision by length of path, key and headers, and by number of rules. Fails above a bound", decision],
-  rules: ["one request under three of 10, 100 and 1000 rules", ({ rounds = 7, processes }) => rules({ rounds, processes })],
+  rules: ["one request under three of 10, 100 and 1000 rules", rules],
   observability: [
     "a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys",
-    ({ rounds = 2 }) => observability({ rounds, slices: 20, keys: 1_000_000 }),
+    observability,
   ],
-  redis: [
-    "one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries",
-    ({ rounds = 5, seconds = 1, inFlight, only }) => redis({ rounds, seconds, inFlight, only }),
-  ],
+  redis: ["one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries", redis],
   databases: [
     "one decision in Postgres, MariaDB and the primary of a cluster, against SELECT 1 or a message, and other libraries",
-    ({ rounds = 3, seconds = 1, inFlight = [1, 64, 512], only }) => databases({ rounds, seconds, inFlight, only }),
+    databases,
   ],
-  "redis-script": [
-    "the server's time of one decision alone, of each algorithm, against a script of TIME, GET and SET",
-    ({ rounds = 40 }) => redisScript({ rounds }),
-  ],
-  leases: [
-    "one hot key in Redis with leases against INCR, and fifty stores in four processes on one key",
-    ({ rounds = 5, seconds = 1 }) => redisLeases({ rounds, seconds }),
-  ],
+  "redis-script": ["the server's time of one decision alone, of each algorithm, against a script of TIME, GET and SET", redisScript],
+  leases: ["one hot key in Redis with leases against INCR, and fifty stores in four processes on one key", redisLeases],
   scale: [
     "how far it goes: 1, 3 and 6 servers by their CPU time, and one hot key of a thousand processes on a virtual clock (15 minutes)",
-    () => scale({ decisions: 100_000, seconds: 2 }),
+    scale,
   ],
   slots: ["two processes with a limit of work in flight, beside bottleneck and p-limit: the most at once, and after a SIGKILL", slots],
   accuracy: ["how many requests a sliding window counter decides otherwise than the exact log", accuracy],
-  release: [
-    "CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base",
-    ({ base, rounds = 7, processes, only }) => release({ base, rounds, processes, only }),
-  ],
+  release: ["CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base", release],
 };
 
 const help = `Usage: npm run bench -- [part...] [options]

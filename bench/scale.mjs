@@ -6,8 +6,10 @@ import { Child, withChildren } from "./lib/child.mjs";
 import { usageOf, withRedis } from "./lib/redis.mjs";
 import { progress, table } from "./lib/report.mjs";
 
-/** How many keys, and how many decisions at a time. */
-const [keys, inFlight] = [1_000_000, 512];
+/** How many decisions are measured, of how many keys, and how many at a time. */
+const [decisions, keys, inFlight] = [100_000, 1_000_000, 512];
+/** How long each simulation lasts after its first second. */
+const seconds = 2;
 /** How busy a core should be at most, so that nobody waits for long. */
 const busy = 0.7;
 
@@ -18,12 +20,12 @@ const stores = {
 };
 
 /** How far one limiter goes: servers measured, and thousands of processes simulated. */
-export async function scale({ decisions, seconds }) {
-  return `${await measured(decisions)}\n\n${await simulated(seconds)}`;
+export async function scale() {
+  return `${await measured()}\n\n${await simulated()}`;
 }
 
 /** What decisions cost 1, 3 and 6 servers, by their own CPU time. */
-async function measured(decisions) {
+async function measured() {
   const rows = [];
   for (const nodes of [1, 3, 6]) {
     const [cluster, client] = await serversOf(nodes);
@@ -71,9 +73,9 @@ async function serversOf(nodes) {
 }
 
 /** Decides keys by Zipf's law: the n-th most frequent one has a share of 1/n. */
-async function drive(limiter, decisions) {
+async function drive(limiter, count) {
   const most = Math.log(keys);
-  let left = decisions;
+  let left = count;
   const worker = async () => {
     while (left-- > 0) {
       const rank = Math.floor(Math.exp(Math.random() * most));
@@ -102,13 +104,13 @@ const scenarios = [
 ];
 
 /** One hot key of many processes, on a virtual clock: see scale-child.mjs. */
-function simulated(seconds) {
+function simulated() {
   return withRedis(async (server) => {
     const rows = await withChildren([new Child("scale-child.mjs", [server.port])], async ([child]) => {
       const made = [];
       for (const scenario of scenarios) {
         progress(`scale: simulation ${made.length + 1} of ${scenarios.length}`);
-        made.push(rowOf(scenario, seconds, await child.ask({ ...scenario, seconds })));
+        made.push(rowOf(scenario, await child.ask({ ...scenario, seconds })));
       }
       return made;
     });
@@ -129,7 +131,7 @@ function simulated(seconds) {
   });
 }
 
-function rowOf({ processes, perSecond, limit, lease, roundTripsMs }, seconds, { decisions, commands, admitted, waits, failed }) {
+function rowOf({ processes, perSecond, limit, lease, roundTripsMs }, { decisions, commands, admitted, waits, failed }) {
   const shares = admitted.map((count) => (100 * count) / Math.min(limit, decisions / seconds));
   const all = waits.reduce((sum, [, count]) => sum + count, 0);
   const quantile = (share) => {

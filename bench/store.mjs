@@ -12,7 +12,7 @@ const cases = {
 const garbageFlags = ["--expose-gc", "--min-semi-space-size=64", "--max-semi-space-size=64"];
 
 /** CPU time, so that other programs disturb less. */
-export async function store({ rounds, processes, only }) {
+export async function store({ rounds = 7, processes, only }) {
   const names = Object.keys(subjects).filter((name) => name.startsWith(floor) || only === undefined || name.includes(only));
   const results = {};
   for (const [kase, label] of Object.entries(cases)) {
