@@ -1,5 +1,3 @@
-import { dirname } from "node:path";
-
 /**
  * Exit codes: success, refused (invalid rules, another version), Redis does not answer, invalid arguments, and output that cannot be
  * written. The last two are EX_USAGE and EX_IOERR of sysexits.
@@ -17,18 +15,4 @@ export class Failure extends Error {
     this.name = "Failure";
     this.exitCode = exitCodes[reason];
   }
-}
-
-/** @param path where the file really is, if its name is a link. */
-export function unwritable(file: string, cause: unknown, path: string = file): Failure {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const why = code === "ENOENT" ? `${dirname(path)} does not exist` : message;
-  return new Failure("unwritable", `${file} cannot be written: ${why}.`, { cause });
-}
-
-export function unreadable(file: string, cause: unknown): Failure {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  // A variable of the shell that is not set.
-  if (file === "") return new Failure("usage", "the name of a file is empty.", { cause });
-  return new Failure("usage", code === "ENOENT" ? `${file} does not exist.` : `${file} cannot be read: ${message}.`, { cause });
 }

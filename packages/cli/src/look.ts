@@ -1,4 +1,5 @@
 import { fixedWindow, type Store } from "@floodgate/core";
+import { getOrMake } from "@floodgate/core/adapter";
 import type { CompiledRule } from "@floodgate/core/rules";
 import { createLimit } from "@floodgate/core/store";
 import type { StoredKey } from "@floodgate/store-redis";
@@ -78,24 +79,18 @@ export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOption
       return rule === undefined ? { ...(await lookAtLimitInCode(store, name, key)), stateKind } : lookAtRule(store, rule, key);
     }),
   );
-  return { atMs: Date.now(), limits: summaries([...rules.keys()], seen), keys: seen.sort(bySeverity), more };
+  return { atMs: Date.now(), limits: summaries(rules, seen), keys: seen.sort(bySeverity), more };
 }
 
 /** The rules first, also those without keys; then the limits in code. */
-function summaries(rules: readonly string[], seen: readonly SeenKey[]): LimitSummary[] {
-  const empty = (name: string, inCode: boolean): Writable<LimitSummary> => ({ name, inCode, keys: 0, limited: 0, blocked: 0 });
-  const byName = new Map(rules.map((name) => [name, empty(name, false)]));
-  for (const { name, inCode, state } of seen) {
-    const summary = byName.get(name) ?? empty(name, inCode);
-    byName.set(name, summary);
-    summary.keys++;
-    if (state === "limited") summary.limited++;
-    if (state === "blocked") summary.blocked++;
-  }
-  return [...byName.values()];
+function summaries(rules: ReadonlyMap<string, unknown>, seen: readonly SeenKey[]): LimitSummary[] {
+  const byName = new Map([...rules.keys()].map((name): [string, SeenKey[]] => [name, []]));
+  for (const key of seen) getOrMake(byName, key.name, () => []).push(key);
+  return [...byName].map(([name, keys]) => {
+    const count = (state: SeenKey["state"]): number => keys.filter((key) => key.state === state).length;
+    return { name, inCode: !rules.has(name), keys: keys.length, limited: count("limited"), blocked: count("blocked") };
+  });
 }
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: string): Promise<SeenKey> {
   // A foreign value under one key must not hide the others.

@@ -4,8 +4,9 @@ import { pullRules, type RulesRedis } from "@floodgate/rules";
 import { type AnyRedis, redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader } from "./app.js";
+import { readText } from "./files.js";
 import type { Io } from "./io.js";
-import { readText, validRules } from "./load-rules.js";
+import { validRules } from "./load-rules.js";
 import { type JsonOption, matching, type NamesOptions, type RedisOptions, redisOptions } from "./options.js";
 
 /** Far longer than a working Redis takes, even a distant one. */

@@ -1,7 +1,6 @@
 import type { Limiter, LimiterKey, Store } from "@floodgate/core";
 import { RateLimit } from "@floodgate/core/adapter";
 import type { CompiledRule, PlainRule, RuleSet } from "@floodgate/core/rules";
-import { formatDuration } from "@floodgate/core/rules";
 import { parsePolicy } from "@floodgate/simulator";
 import type { Command } from "commander";
 import type { Cluster, Redis } from "ioredis";
@@ -13,6 +12,7 @@ import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
 import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
+import { kindText, policyAdvice } from "./output/state-kind.js";
 import { withRedis } from "./redis.js";
 import { compileRules, fileRulesOf, findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { storedKeys } from "./stored-keys.js";
@@ -107,41 +107,6 @@ async function refuseOtherPolicies(redis: Redis | Cluster, options: TargetOption
 async function heldKinds(redis: Redis | Cluster, { prefix, rule }: TargetOptions): Promise<{ key: string; kind: string }[]> {
   const { keys } = await storedKeys(redis, prefix, Number.POSITIVE_INFINITY, { name: rule }).catch(() => ({ keys: [] }));
   return keys.flatMap(({ key, name, stateKind }) => (name === rule && stateKind !== undefined ? [{ key, kind: stateKind }] : []));
-}
-
-/** A kind of state in words: `fixed-window of 1m`. */
-function kindText(kind: string): string {
-  const [, own = kind, heldMs] = /^(.*) held (\d+)$/.exec(kind) ?? [];
-  if (heldMs !== undefined) return `${kindText(own)}, held for ${formatDuration(Number(heldMs))}`;
-  if (kind.startsWith("calendar-window ")) return kind;
-  const [name, ms, parts] = partsOf(kind);
-  return `${name} of ${formatDuration(ms)}${parts === undefined ? "" : ` in ${parts} parts`}`;
-}
-
-/** What to write for counts of these kinds. The text of `--policy` has no words for quotas, slots and holds. */
-function policyAdvice(kinds: readonly string[]): string {
-  const inText = [...new Set(kinds)].filter(hasText);
-  const examples = inText.map(policyOption);
-  return [...examples, ...(inText.length < new Set(kinds).size ? ["a rule in a rules file or in Redis"] : [])].join(" or ");
-}
-
-const hasText = (kind: string): boolean => !/^(calendar-window|concurrency) | held \d+$/.test(kind);
-
-/** The option that names the policy of counts of this kind, as far as Redis knows it. */
-export function policyOption(kind: string | undefined): string {
-  return `--policy '${kind !== undefined && hasText(kind) ? policyExample(kind) : "<its policy>"}'`;
-}
-
-/** What to write for `--policy`, with a place for the limit. */
-function policyExample(kind: string): string {
-  const [name, ms, parts] = partsOf(kind);
-  const numbers = /^token|^leaky/.test(name) ? "<capacity> <units>" : "<limit>";
-  return `${name.replace(" smooth", "")} ${numbers}/${ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`}${parts === undefined ? "" : ` buckets=${parts}`}`;
-}
-
-function partsOf(kind: string): [name: string, ms: number, parts: string | undefined] {
-  const [, name = "", ms, parts] = /^(.*?) (\d+)(?: (\d+))?$/.exec(kind) ?? [];
-  return [name, Number(ms), parts === "1" ? undefined : parts];
 }
 
 /** What to write for a limit in code. Its counts in Redis tell the algorithm and the times of its policy. */

@@ -4,9 +4,10 @@ import type { Command as Name, Resolved, Settings, Sources } from "@floodgate/ga
 import { RulesError } from "@floodgate/rules";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
+import { readText } from "../files.js";
 import { interruption } from "../interruption.js";
 import { type Io, processIo } from "../io.js";
-import { problemsFailure, readText } from "../load-rules.js";
+import { problemsFailure } from "../load-rules.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
 
@@ -171,17 +172,4 @@ async function sourcesOf(io: Io, command: Command, name: Name, gateway: Gateway,
   });
   const file = path === undefined || path === "" ? undefined : await readText(io, path);
   return { flags: Object.fromEntries(given), env: process.env, ...(file && { file: { path: file.name, text: file.text } }) };
-}
-
-/** Adds `migrate`, which says where it is: a package of its own, because it needs a parser that nothing else needs. */
-export function addMigrate(program: Command): void {
-  program
-    .command("migrate", { hidden: true })
-    .description("Rewrite the calls of another rate limiter: npx @floodgate/migrate.")
-    .argument("[words...]")
-    .allowUnknownOption()
-    .action((words: readonly string[]) => {
-      const given = words.length === 0 ? "express-rate-limit app.js" : words.join(" ");
-      throw new Failure("usage", `migrate is a package of its own. Run npx @floodgate/migrate ${given}`);
-    });
 }

@@ -1,3 +1,4 @@
+import { getOrMake } from "@floodgate/core/adapter";
 import { type CompiledRule, wordsOf } from "@floodgate/core/rules";
 import type { Command } from "commander";
 import type { Cluster, Redis } from "ioredis";
@@ -57,7 +58,7 @@ async function limitsInCode(redis: Redis | Cluster, prefix: string, loaded: Load
   for (const stored of keys) {
     const name = limitName(stored.name);
     if (ofRules.has(name)) continue;
-    counts.set(name, (counts.get(name) ?? new Set()).add(stored.key));
+    getOrMake(counts, name, () => new Set()).add(stored.key);
   }
   const limits = [...counts].map(([name, known]) => ({ name, keys: known.size }));
   return { limits: limits.sort((one, other) => other.keys - one.keys || (one.name < other.name ? -1 : 1)), more };

@@ -3,12 +3,12 @@ import { isBuiltInKey } from "@floodgate/core/rules";
 import * as simulator from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
+import { reportFile } from "../files.js";
 import { type Io, paint } from "../io.js";
 import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
 import { durationOption, examples, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines, shellWord } from "../output/terminal.js";
-import { reportFile } from "../report-file.js";
 import { fileRulesOf } from "../rules-in-force.js";
 import { followLogs } from "./follow.js";
 

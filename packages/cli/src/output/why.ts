@@ -1,8 +1,8 @@
 import { decodeKey, isCounted, type Reason, reasonJson, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
 import type { SeenKey } from "../look.js";
-import { policyOption } from "../target.js";
 import { localTime, policyText, table, waitText } from "./format.js";
+import { policyOption } from "./state-kind.js";
 import { sanitize, shellWord } from "./terminal.js";
 import { keysText, seenKeyJson } from "./top.js";
 
@@ -31,7 +31,7 @@ export function keyReasonsText(io: Io, texts: readonly string[], keys: readonly 
   const named = (...states: SeenKey["state"][]): string =>
     [...new Set(keys.filter(({ state }) => states.includes(state)).map(({ name }) => name))].join(", ");
   const [all, some, unknown] = [named("limited", "blocked"), named("some plans"), named("unknown")];
-  const by = [...(all === "" ? [] : [`by ${all}`]), ...(some === "" ? [] : [`under some plans by ${some}`])];
+  const by = [all && `by ${all}`, some && `under some plans by ${some}`].filter((words) => words !== "");
   const rejected = `its next request is rejected ${by.join(", and ")}${unknown === "" ? "" : `, and perhaps by ${unknown}`}`;
   const open = unknown === "" ? "no limit rejects its next request" : `its next request may be rejected by ${unknown}`;
   const verdict = by.length === 0 ? open : rejected;
@@ -55,13 +55,12 @@ function factsOf({ state, blocked, ban, grant }: SeenKey): string[] {
     unknown: "perhaps used up: floodgate status, with the same options, shows it",
   };
   const why = blocked === undefined ? limited[state] : blocked.kind === "ban" ? "banned after repeated rejections" : "blocked by hand";
+  const towardsBan = blocked === undefined ? ban : undefined;
   return [
-    ...(why === undefined ? [] : [why]),
-    ...(ban === undefined || blocked !== undefined
-      ? []
-      : [`${ban.rejections} of ${ban.of} rejections within ${waitText(ban.withinMs)} for a ban`]),
-    ...(grant === undefined ? [] : [`plan ${grant.plan} until ${localTime(grant.untilMs)}`]),
-  ];
+    why,
+    towardsBan && `${towardsBan.rejections} of ${towardsBan.of} rejections within ${waitText(towardsBan.withinMs)} for a ban`,
+    grant && `plan ${grant.plan} until ${localTime(grant.untilMs)}`,
+  ].filter((fact) => fact !== undefined);
 }
 
 /** The commands that change what is said of a key. */
@@ -70,11 +69,11 @@ function commandsFor({ name, key, state, inCode, stateKind, blocked, grant, plan
   const isShort = state === "limited" || state === "some plans" || state === "unknown";
   const [plan] = plans.filter((other) => other !== grant?.plan);
   return [
-    ...(blocked === undefined ? [] : [`floodgate unblock ${of}`]),
-    ...(isShort ? [`floodgate reset ${of}`] : []),
-    ...(isShort && plan !== undefined ? [`floodgate grant ${of} --plan ${shellWord(plan)} --for 30d`] : []),
-    ...(grant === undefined ? [] : [`floodgate revoke ${of}`]),
-  ];
+    blocked && `floodgate unblock ${of}`,
+    isShort && `floodgate reset ${of}`,
+    isShort && plan !== undefined && `floodgate grant ${of} --plan ${shellWord(plan)} --for 30d`,
+    grant && `floodgate revoke ${of}`,
+  ].filter((command) => typeof command === "string");
 }
 
 /** A key's text as the options that name it. */
