@@ -4,7 +4,7 @@ import { joinWatch } from "./collect/watch.js";
 import type { LiveFigures, Overview, Range } from "./contract.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { bodyOf, jsonReply, Refusal } from "./routes/json.js";
-import { KeyLabels } from "./routes/key-text.js";
+import { KeyLabels } from "./routes/key-labels.js";
 import { type ActionName, Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
@@ -62,9 +62,9 @@ export class Dashboard<Req> {
       );
     }
     try {
-      return await answer(view, this, () => who?.(request) ?? "dashboard");
+      return await replyTo(view, this, () => who?.(request) ?? "dashboard");
     } catch (error) {
-      if (error instanceof Refusal) return error.answer;
+      if (error instanceof Refusal) return error.reply;
       throw error;
     }
   }
@@ -138,7 +138,7 @@ const posts: Readonly<Record<string, Route>> = {
 };
 
 /** Answers a request that may see the dashboard. @throws Refusal */
-function answer(view: View, own: Dashboard<never>, who: () => string): Reply | Promise<Reply> {
+function replyTo(view: View, own: Dashboard<never>, who: () => string): Reply | Promise<Reply> {
   const { method } = view;
   const path = view.path === "" ? "/" : view.path;
   const post = posts[path];
@@ -158,7 +158,7 @@ function refuseOtherSites(view: View): void {
 }
 
 function refuseMethod(allow: string): Reply {
-  return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).answer;
+  return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).reply;
 }
 
 /** @throws Refusal */

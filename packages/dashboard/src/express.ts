@@ -34,8 +34,8 @@ export function dashboard<Req extends IncomingMessage = ExpressDashboardRequest>
     const { body, url = "" } = request as ExpressDashboardRequest;
     own
       .handle(nodeView(request, url, body), request as Req)
-      .then((answer) => {
-        if (answer !== undefined) sendReply(request, response, answer);
+      .then((reply) => {
+        if (reply !== undefined) sendReply(request, response, reply);
         else if (!response.headersSent && !response.writableEnded) next();
       })
       .catch(next);

@@ -29,8 +29,8 @@ export function dashboard<E extends Env = any>(options: DashboardOptions<Context
   const own = new Dashboard<Context<E>>(options, [], '(c) => c.get("user")?.admin === true', advice);
   const app = new Hono<E>();
   app.all("*", async (c, next) => {
-    const answer = await own.handle(honoView(c), c);
-    return answer === undefined ? next() : replyOf(c, answer);
+    const reply = await own.handle(honoView(c), c);
+    return reply === undefined ? next() : responseOf(c, reply);
   });
   return Object.assign(app, { close: () => own.close() });
 }
@@ -76,7 +76,7 @@ function pathBelow(c: Context): string {
   return rest.length === 0 ? "" : `/${rest.join("/")}`;
 }
 
-function replyOf(c: Context, { status, headers, body }: Reply): Response {
+function responseOf(c: Context, { status, headers, body }: Reply): Response {
   // The client has left while `authorize` was asked, so nobody will read or cancel the stream. Requests of Azure Functions have no signal.
   if ((c.req.raw as Partial<Request>).signal?.aborted && typeof body !== "string") void body.cancel();
   return new Response(body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });

@@ -52,15 +52,15 @@ export function dashboard<Ctx extends KoaDashboardContext = KoaDashboardContext>
   const middleware = async (ctx: KoaDashboardContext, next: () => Promise<unknown>): Promise<void> => {
     const path = below(base, ctx.path);
     const view = path === undefined ? undefined : nodeView(ctx.req, `${path}?${ctx.querystring}`, ctx.request.body);
-    const answer = view && (await own.handle(view, ctx as Ctx));
-    if (answer === undefined) await next();
-    else send(ctx, answer);
+    const reply = view && (await own.handle(view, ctx as Ctx));
+    if (reply === undefined) await next();
+    else send(ctx, reply);
   };
   return Object.assign(middleware, { close: () => own.close() });
 }
 
-function send(ctx: KoaDashboardContext, answer: Reply): void {
-  const { status, headers, body } = answer;
+function send(ctx: KoaDashboardContext, reply: Reply): void {
+  const { status, headers, body } = reply;
   if (typeof body === "string") {
     ctx.status = status;
     for (const [name, value] of headers) ctx.set(name, value);
@@ -69,7 +69,7 @@ function send(ctx: KoaDashboardContext, answer: Reply): void {
   }
   // Koa reports a stream whose client has gone as an error of the app.
   ctx.respond = false;
-  sendReply(ctx.req, ctx.res, answer);
+  sendReply(ctx.req, ctx.res, reply);
 }
 
 function below(base: string, path: string): string | undefined {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KeyAnswer, Overview, RequestAnswer } from "../src/contract.js";
 import { dashboard } from "../src/express.js";
 import type { DashboardOptions } from "../src/options.js";
-import { KeyLabels } from "../src/routes/key-text.js";
+import { KeyLabels } from "../src/routes/key-labels.js";
 import { ask, type Reply } from "./adapters/http.js";
 import { type Listening, listening } from "./listening.js";
 

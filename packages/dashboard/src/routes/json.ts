@@ -9,12 +9,12 @@ export function jsonReply(value: unknown, status = 200): Reply {
 }
 
 export class Refusal extends Error {
-  readonly answer: Reply;
+  readonly reply: Reply;
 
   constructor(status: number, code: string, message: string, more: Reply["headers"] = []) {
     super(message);
     const problem: Problem = { error: { code, message } };
-    this.answer = { ...jsonReply(problem, status), headers: [...headers, ...more] };
+    this.reply = { ...jsonReply(problem, status), headers: [...headers, ...more] };
   }
 }
 

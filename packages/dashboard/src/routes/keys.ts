@@ -6,7 +6,8 @@ import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import type { Share } from "../share/share.js";
 import { textOf } from "../text.js";
 import { invalidBody, type JsonBody, Refusal } from "./json.js";
-import { blockMs, granted, type KeyLabels, keyQuery, typedKey } from "./key-text.js";
+import { blockMs, grantOf, keyQuery, typedKey } from "./key-body.js";
+import type { KeyLabels } from "./key-labels.js";
 import { rejectionsOf } from "./overview.js";
 
 /** A key under one limit. */
@@ -54,7 +55,7 @@ export class Keys {
     },
     unblock: (body, by) => this.#act(body, ({ limit, key }) => limit.limiter.unblock(key, { by })),
     grant: async (body, by) => {
-      const { plan, untilMs } = granted(body);
+      const { plan, untilMs } = grantOf(body);
       return this.#change(body, { plan, until: new Date(untilMs).toISOString() }, by);
     },
     revoke: (body, by) => this.#change(body, undefined, by),

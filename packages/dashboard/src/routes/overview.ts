@@ -13,7 +13,7 @@ import {
   type TopList,
   wholeRequests,
 } from "../contract.js";
-import type { KeyLabels } from "./key-text.js";
+import type { KeyLabels } from "./key-labels.js";
 
 const maxTop = 20;
 

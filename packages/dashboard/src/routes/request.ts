@@ -12,7 +12,7 @@ import {
 import type { RequestAnswer, RequestReason } from "../contract.js";
 import { textOf } from "../text.js";
 import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
-import type { KeyLabels } from "./key-text.js";
+import type { KeyLabels } from "./key-labels.js";
 
 const maxEntries = 50;
 

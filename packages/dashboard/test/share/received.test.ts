@@ -6,7 +6,7 @@ import { runs } from "../../../../test/runs.js";
 import type { Report } from "../../src/collect/report.js";
 import { Watch } from "../../src/collect/watch.js";
 import { type History, results } from "../../src/contract.js";
-import { KeyLabels } from "../../src/routes/key-text.js";
+import { KeyLabels } from "../../src/routes/key-labels.js";
 import { overviewOf } from "../../src/routes/overview.js";
 import { mergeHistories } from "../../src/share/merge.js";
 import { receivedHistory, receivedReport } from "../../src/share/received.js";
