@@ -2,7 +2,8 @@ import type { Node } from "@babel/types";
 import { entryOf, type FunctionNode, isFunction, isMember, parameterName, propertyName, references, some, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { Rewriting } from "./rewriting.js";
-import { end, type Source } from "./source.js";
+import type { Source } from "./source.js";
+import { end } from "./source-text.js";
 
 // What a rejected request is answered: `message`, `statusCode` and `handler`.
 

@@ -5,7 +5,8 @@ import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteRefunds,
 import { argument, bare, type CallNode, constantOf, isFunction, isMember, parameterName, propertyName, walk } from "./nodes.js";
 import { type Options, propertyOf, valueIn } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, end, type Source } from "./source.js";
+import type { Call, Source } from "./source.js";
+import { end } from "./source-text.js";
 
 export const rules: MiddlewareRules = {
   modules: ["express-rate-limit", "rate-limit-redis", "express-slow-down"],

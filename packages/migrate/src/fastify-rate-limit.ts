@@ -4,7 +4,8 @@ import { bothNeeded, isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } fro
 import { argument, bare, constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, end, type Source, start } from "./source.js";
+import type { Call, Source } from "./source.js";
+import { end, start } from "./source-text.js";
 import { msOfWords } from "./write.js";
 
 export const rules: MiddlewareRules = {

@@ -2,7 +2,7 @@ import type { Node } from "@babel/types";
 import type { Binding, Import } from "./loads.js";
 import { entryOf } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { end, isInside, start } from "./source.js";
+import { end, isInside, start } from "./source-text.js";
 
 /** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
 export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): void {

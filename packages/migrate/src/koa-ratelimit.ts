@@ -3,7 +3,8 @@ import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteSkip } f
 import { isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, type Source, start } from "./source.js";
+import type { Call, Source } from "./source.js";
+import { start } from "./source-text.js";
 
 export const rules: MiddlewareRules = {
   modules: ["koa-ratelimit"],

@@ -1,7 +1,8 @@
 import type { Node } from "@babel/types";
 import { argument, bare, type CallNode, constantOf, entryOf, isMember, nameOfHolder, propertyName, walk } from "./nodes.js";
 import { propertyOf } from "./options.js";
-import { end, type Source, start } from "./source.js";
+import type { Source } from "./source.js";
+import { end, start } from "./source-text.js";
 import { durationCode } from "./write.js";
 
 // A limiter may be exported, passed on and called anywhere, and its methods answer and fail in another way than Floodgate's. A call that

@@ -15,7 +15,8 @@ import {
 } from "./nodes.js";
 import { nameOf, type Option, type Options } from "./options.js";
 import type { Rewriting } from "./rewriting.js";
-import { end, isInside, type Source, start } from "./source.js";
+import type { Source } from "./source.js";
+import { end, isInside, start } from "./source-text.js";
 import { durationCode, msOfWords } from "./write.js";
 
 // Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
@@ -88,7 +89,7 @@ export function rewriteLimit(
 
 /** Reports a limit that means another thing here, or nothing. */
 function checkLimit(source: Source, limit: Option): void {
-  const given = source.valueOf(limit.value);
+  const given = source.knownValue(limit.value);
   const value = constantOf(given);
   const isZero = (node: Node, parent: Node | undefined): boolean =>
     constantOf(node) === 0 && (node === given || (parent !== undefined && isResult(node, parent)));

@@ -7,7 +7,8 @@ import { type LimiterRules, rateLimiterFlexible, reportLimiters, upstashRatelimi
 import { handleProxies } from "./middleware.js";
 import { rules as nestjsThrottler } from "./nestjs-throttler.js";
 import { type MiddlewareRules, Rewriting } from "./rewriting.js";
-import { end, type Remark, Source, start } from "./source.js";
+import { type Remark, Source } from "./source.js";
+import { end, start } from "./source-text.js";
 
 export type { Remark };
 

@@ -4,7 +4,8 @@ import { bothNeeded, rewriteLimit } from "./middleware.js";
 import { argument, bare, entryOf, isFunction, propertyName } from "./nodes.js";
 import { nameOf, type Options, propertyOf } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Call, end, isInside, type Source, start } from "./source.js";
+import type { Call, Source } from "./source.js";
+import { end, isInside, start } from "./source-text.js";
 
 export const rules: MiddlewareRules = {
   modules: ["@nestjs/throttler"],

@@ -1,6 +1,7 @@
 import type { Node, ObjectExpression, ObjectMethod, ObjectProperty } from "@babel/types";
 import { bare, constantOf, type FunctionNode, isFunction, readsThis } from "./nodes.js";
-import { end, type Source, start } from "./source.js";
+import type { Source } from "./source.js";
+import { end, start } from "./source-text.js";
 
 export type Property = ObjectProperty | ObjectMethod;
 

@@ -2,7 +2,8 @@ import type { Node } from "@babel/types";
 import type { Import } from "./loads.js";
 import { bare, entryOf, isFunction, nameOfHolder, names, walk } from "./nodes.js";
 import { type Option, Options } from "./options.js";
-import { type Call, type Source, start } from "./source.js";
+import type { Call, Source } from "./source.js";
+import { start } from "./source-text.js";
 import { nameFrom } from "./write.js";
 
 /** How calls of one middleware become calls of Floodgate's. */

@@ -1,8 +1,8 @@
 import { parse } from "@babel/parser";
-import type { Comment, File, Node } from "@babel/types";
-import MagicString from "magic-string";
+import type { File, Node } from "@babel/types";
 import { type Import, importBindings, loadedModule, requireBindings } from "./loads.js";
 import { argument, bare, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
+import { isInside, SourceText, start } from "./source-text.js";
 
 /** Something that a person has to do or to know. */
 export interface Remark {
@@ -30,18 +30,11 @@ interface Exported {
 }
 
 /** A file that is being rewritten. All of it is visited once, because it may have many calls. */
-export class Source {
-  readonly edits: MagicString;
+export class Source extends SourceText {
   readonly byHand: Remark[] = [];
   readonly notes: Remark[] = [];
-  readonly code: string;
   readonly program: Node;
-  /** What ends a line of the file. */
-  readonly newline: "\n" | "\r\n";
   #modules: readonly string[] = [];
-  readonly #comments: ReadonlyMap<number, Comment>;
-  /** How far lines are moved to the left, by their start. */
-  readonly #outdents = new Map<number, number>();
   readonly #parents = new Map<Node, Node | undefined>();
   readonly #uses = new Map<string, Node[]>();
   /** The values of constants that are not exported and have no type of their own, and all functions. */
@@ -54,12 +47,9 @@ export class Source {
 
   /** @throws SyntaxError if the file cannot be parsed. */
   constructor(name: string, code: string) {
-    this.code = code;
     const { program, comments } = parsed(name, code);
+    super(code, comments ?? []);
     this.program = program;
-    this.newline = code.includes("\r\n") ? "\r\n" : "\n";
-    this.#comments = new Map((comments ?? []).map((comment) => [comment.start as number, comment]));
-    this.edits = new MagicString(code);
     walk(this.program, (node, parent) => this.#index(node, parent));
   }
 
@@ -113,78 +103,6 @@ export class Source {
 
   note(node: Node, message: string): void {
     addRemark(this.notes, node, message);
-  }
-
-  /** The spaces and tabs that a line begins with. */
-  indentAt(position: number): string {
-    const line = this.lineStart(position);
-    return (/^[ \t]*/.exec(this.code.slice(line))?.[0] ?? "").slice(this.#outdents.get(line) ?? 0);
-  }
-
-  /** Leaves a part in place of a node around it, with the comments between them, and with the indent of the node. */
-  unwrap(node: Node, part: Node): void {
-    const comments = (from: number, to: number): string =>
-      [...this.#comments.values()]
-        .filter((comment) => from <= (comment.start as number) && (comment.end as number) <= to)
-        .map((comment) => ` ${this.text(comment as unknown as Node)}${comment.type === "CommentLine" ? this.newline : ""}`)
-        .join("");
-    const [from, to] = [start(part), end(part)];
-    this.edits.remove(start(node), from).remove(to, end(node));
-    this.edits.appendRight(from, comments(start(node), from)).appendLeft(to, comments(to, end(node)));
-    const outdent = this.indentAt(to).length - this.indentAt(start(node)).length;
-    if (outdent <= 0 || this.text(part).includes("`")) return;
-    for (let line = this.code.indexOf("\n", from) + 1; line > 0 && line < to; line = this.code.indexOf("\n", line) + 1) {
-      if (this.indentAt(line).length < outdent) continue;
-      this.edits.remove(line, line + outdent);
-      this.#outdents.set(line, outdent);
-    }
-  }
-
-  lineStart(position: number): number {
-    return Math.max(this.code.lastIndexOf("\n", position - 1), this.code.lastIndexOf("\r", position - 1)) + 1;
-  }
-
-  /** The position after a comma, or undefined if something else follows. Comments may stand before it. */
-  commaAfter(position: number): number | undefined {
-    let at = position;
-    for (;;) {
-      at += /^\s*/.exec(this.code.slice(at))?.[0].length ?? 0;
-      const comment = this.#comments.get(at);
-      if (comment === undefined) return this.code[at] === "," ? at + 1 : undefined;
-      at = comment.end as number;
-    }
-  }
-
-  /** The position after the comments that follow on a line; the position itself if none do. */
-  afterComments(position: number): number {
-    for (let at = position; ; ) {
-      const comment = this.#comments.get(this.#afterSpace(at));
-      if (comment === undefined) return at;
-      at = comment.end as number;
-    }
-  }
-
-  /** The position after the comments on the rest of a line; undefined if code follows on the line. */
-  lineEnd(position: number): number | undefined {
-    const at = this.#afterSpace(this.afterComments(position));
-    return at === this.code.length || /[\r\n]/.test(this.code[at] ?? "") ? at : undefined;
-  }
-
-  #afterSpace(position: number): number {
-    return position + (/^[ \t]*/.exec(this.code.slice(position))?.[0].length ?? 0);
-  }
-
-  /** The start of the line after a position at the end of a line. */
-  nextLine(position: number): number {
-    return position + (/^\r?\n?/.exec(this.code.slice(position, position + 2))?.[0].length ?? 0);
-  }
-
-  text(node: Node): string {
-    return this.code.slice(start(node), end(node));
-  }
-
-  replace(node: Node, text: string): void {
-    this.edits.overwrite(start(node), end(node), text);
   }
 
   /** The statements that import one of these modules. */
@@ -286,7 +204,7 @@ export class Source {
   }
 
   /** The value of a name, if the file shows it; else the expression itself. */
-  valueOf(node: Node): Node {
+  knownValue(node: Node): Node {
     return (node.type === "Identifier" && this.#values.get(node.name)) || node;
   }
 
@@ -300,7 +218,7 @@ export class Source {
   functionOf(node: Node): FunctionNode | undefined {
     if (isFunction(node)) return node;
     if (node.type !== "Identifier") return undefined;
-    const value = this.valueOf(node);
+    const value = this.knownValue(node);
     return isFunction(value) || value.type === "FunctionDeclaration" ? value : undefined;
   }
 
@@ -325,19 +243,6 @@ function addTo(map: Map<string, Node[]>, name: string, node: Node): void {
 
 /** The nodes that declare names. */
 const declares = /^(VariableDeclarator|\w*Function(Declaration|Expression)|\w+Method|ClassDeclaration|Import\w*Specifier)$/;
-
-/** Whether a node is another one, or a part of it. */
-export function isInside(node: Node, outer: Node): boolean {
-  return start(outer) <= start(node) && end(node) <= end(outer);
-}
-
-export function start(node: Node): number {
-  return node.start as number;
-}
-
-export function end(node: Node): number {
-  return node.end as number;
-}
 
 function parsed(name: string, code: string): File {
   const isTypeScript = /\.[cm]?tsx?$/.test(name);
