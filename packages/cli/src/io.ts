@@ -36,7 +36,14 @@ export const processIo: Io = {
   },
 };
 
+type Format = "bold" | "red" | "green" | "dim";
+
 /** Formats a text if the terminal shows colours. */
-export function paint(io: Io, format: "bold" | "red" | "green" | "dim", text: string): string {
+export function paint(io: Io, format: Format, text: string): string {
   return io.hasColors ? styleText(format, text) : text;
+}
+
+/** `paint` for one terminal. */
+export function painter(io: Io): (format: Format, text: string) => string {
+  return (format, text) => paint(io, format, text);
 }

@@ -4,10 +4,11 @@ import { pullRules, type RulesRedis } from "@floodgate/rules";
 import { type AnyRedis, redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader } from "./app.js";
+import { Failure } from "./failure.js";
 import { readText } from "./files.js";
 import type { Io } from "./io.js";
-import { validRules } from "./load-rules.js";
 import { type JsonOption, matching, type NamesOptions, type RedisOptions, redisOptions } from "./options.js";
+import { validRules } from "./valid-rules.js";
 
 /** Far longer than a working Redis takes, even a distant one. */
 export const timeoutMs = 5000;
@@ -50,6 +51,14 @@ export async function findRules(io: Io, options: RulesOptions, redis: RulesRedis
 export async function fileRulesOf(io: Io, file: string, options: NamesOptions & JsonOption): Promise<LoadedRules> {
   const { text, name } = await readText(io, file);
   return { set: validRules(io, text, name, options), name };
+}
+
+/** For where `findRules` has found none. */
+export function noRules(key: string): Failure {
+  return new Failure(
+    "refused",
+    `there are no rules under ${key}. Push some (floodgate push limits.yaml), or name another key with --rules-key.`,
+  );
 }
 
 /** Rules made ready, with what the command line cannot know simulated. */

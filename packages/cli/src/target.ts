@@ -9,12 +9,11 @@ import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { readKeyState, undefinedIfForeign } from "./key-state.js";
 import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
-import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { kindText, policyAdvice } from "./output/state-kind.js";
 import { withRedis } from "./redis.js";
-import { compileRules, fileRulesOf, findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
+import { compileRules, fileRulesOf, findRules, noRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { storedKeys } from "./stored-keys.js";
 
 /** The options of `status` and `reset`. */

@@ -5,11 +5,11 @@ import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import { readText, writeText } from "../files.js";
 import type { Io } from "../io.js";
-import { validRules } from "../load-rules.js";
 import { durationOption, examples, matching } from "../options.js";
 import { localTime } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
 import { type RuleAndKey, ruleAndKeyInFile, type TargetOptions, targetOptions, withTarget } from "../target.js";
+import { validRules } from "../valid-rules.js";
 
 interface GrantOptions extends TargetOptions {
   readonly until?: string;

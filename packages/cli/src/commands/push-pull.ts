@@ -4,11 +4,12 @@ import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import { readText, writeText } from "../files.js";
 import type { Io } from "../io.js";
-import { noRules, validRules } from "../load-rules.js";
 import { examples, type JsonOption, matching, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
 import { validRulesText, versionText } from "../output/format.js";
 import { json, sanitizeLines } from "../output/terminal.js";
 import { withRedis } from "../redis.js";
+import { noRules } from "../rules-in-force.js";
+import { validRules } from "../valid-rules.js";
 
 interface PushOptions extends RedisOptions, NamesOptions, JsonOption {
   readonly ifVersion?: string;

@@ -4,7 +4,7 @@ import * as simulator from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { reportFile } from "../files.js";
-import { type Io, paint } from "../io.js";
+import { type Io, painter } from "../io.js";
 import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
 import { durationOption, examples, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
@@ -99,10 +99,10 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
   }
   const write = options.html === undefined ? undefined : await reportFile(options.html, inputs);
   const sources = await logSources(io, logs);
-  const colors: simulator.Paint = (format, text) => paint(io, format, text);
-  const task: Task = { io, options, colors, made: { atMs: Date.now(), command } };
+  const made = { atMs: Date.now(), command };
+  const read = (all: readonly SizedSource[]): Promise<Report> => run(io, options, made, all);
   const readsAgain = options.suggest !== undefined || hasPage(options);
-  const { report, page, text, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
+  const { report, page, text, log } = await (readsAgain ? withRepeatable(sources, read) : read(sources));
   if (write !== undefined && page !== undefined) await write(simulator.reportHtml(page));
   print(io, options, page === undefined ? report : { ...report, ...simulator.reportJson(page) }, text, log.notes);
   if (write !== undefined) io.err(`${sanitize(`floodgate: the report is in ${options.html}`)}\n`);
@@ -124,24 +124,11 @@ async function followRules(io: Io, logs: readonly string[], options: SimulateOpt
   const own = replayOptionsOf(options, simulator.appNames(set));
   const live = { everyMs: parseDuration(options.every ?? "10s"), json: options.json === true };
   const log = await followLogs(io, sources, set, own, live);
-  print(
-    io,
-    options,
-    simulator.simulationJson(log),
-    simulator.simulationText(log, (format, text) => paint(io, format, text)),
-    log.notes,
-  );
+  print(io, options, simulator.simulationJson(log), simulator.simulationText(log, painter(io)), log.notes);
 }
 
-/** What the three tasks need. */
-interface Task {
-  readonly io: Io;
-  readonly options: SimulateOptions;
-  readonly colors: simulator.Paint;
-  readonly made: simulator.Made;
-}
-
-async function run({ io, options, colors, made }: Task, all: readonly SizedSource[]): Promise<Report> {
+/** Replays the logs for the task that the options name. */
+async function run(io: Io, options: SimulateOptions, made: simulator.Made, all: readonly SizedSource[]): Promise<Report> {
   const { rules, compare: policies, grid } = options;
   const logs = all.map(({ source }) => source);
   // What the page shows takes two more readings of the logs.
@@ -154,7 +141,7 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
       const own = { ...replay, onProgress };
       const log = await simulator.simulate(logs, set, own);
       const page = hasPage(options) ? await simulator.simulationReport(logs, set, log, own, made) : undefined;
-      return { report: simulator.simulationJson(log), page, text: simulator.simulationText(log, colors), log };
+      return { report: simulator.simulationJson(log), page, text: simulator.simulationText(log, painter(io)), log };
     });
   }
   const trial = { ...trialOptions(options), grid };
@@ -163,7 +150,7 @@ async function run({ io, options, colors, made }: Task, all: readonly SizedSourc
       const own = { ...trial, onProgress };
       const log = await simulator.compare(logs, policies, own);
       const page = hasPage(options) ? await simulator.comparisonReport(logs, log, own, made) : undefined;
-      return { report: simulator.comparisonJson(log), page, text: simulator.comparisonText(log, colors), log };
+      return { report: simulator.comparisonJson(log), page, text: simulator.comparisonText(log, painter(io)), log };
     });
   }
   return withPasses(3, async (onProgress) => {

@@ -1,5 +1,5 @@
 import { table as columns } from "@floodgate/simulator";
-import { type Io, paint } from "../io.js";
+import { type Io, painter } from "../io.js";
 import { sanitize } from "./terminal.js";
 
 export { didYouMean, policyText, waitText } from "@floodgate/core/rules";
@@ -33,5 +33,5 @@ export function localTime(ms: number): string {
 /** Formats rows under headings, in aligned columns. */
 export function table(io: Io, headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const named = headings.map((heading) => ({ heading }));
-  return columns((format, text) => paint(io, format, text), named, rows);
+  return columns(painter(io), named, rows);
 }

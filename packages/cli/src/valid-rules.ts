@@ -7,13 +7,6 @@ import type { JsonOption, NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
 import { json, sanitize } from "./output/terminal.js";
 
-export function noRules(key: string): Failure {
-  return new Failure(
-    "refused",
-    `there are no rules under ${key}. Push some (floodgate push limits.yaml), or name another key with --rules-key.`,
-  );
-}
-
 /**
  * Parses rules, and prints their problems.
  * @throws Failure if there are problems.
