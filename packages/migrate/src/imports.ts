@@ -10,7 +10,9 @@ export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): vo
   const builders = rewritten.flatMap(({ builder }) => builder ?? []);
   for (const { node } of builders) rewriting.done(node);
   const ours = new Set<string>();
-  const kept = imports.map((statement) => statement.bindings.filter((binding) => isKept(rewriting, rules, statement, binding, ours)));
+  const kept = imports.map((statement) =>
+    statement.bindings.filter((binding) => staysImported(rewriting, rules, statement, binding, ours)),
+  );
   // The library's function stays imported beside ours, if a call of it stays.
   const isTaken = source.declares("rateLimit", imports) || kept.flat().some(({ local }) => local === "rateLimit");
   const name = isTaken ? "floodgateRateLimit" : "rateLimit";
@@ -20,25 +22,30 @@ export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): vo
     if (load === undefined) ours.add(isTaken ? `rateLimit as ${name}` : name);
   }
   for (const name of rewriting.needed.get(rules.ours) ?? []) ours.add(name);
+  // Ours come first.
+  const needed = new Map([[rules.ours, [...ours].sort()]]);
+  for (const [module, names] of rewriting.needed) if (module !== rules.ours) needed.set(module, [...names]);
   for (const [i, statement] of imports.entries()) {
-    const lines: string[] = [];
-    if (i === 0) {
-      if (ours.size > 0) lines.push(line(source.text(statement.node), statement, [...ours].sort(), rules.ours));
-      for (const [module, names] of rewriting.needed) {
-        if (module !== rules.ours) lines.push(line(source.text(statement.node), statement, [...names], module));
-      }
-    }
-    const bindings = kept[i] ?? [];
-    if (bindings.length === statement.bindings.length) lines.push(source.text(statement.node));
-    else if (bindings.length > 0) lines.push(line(source.text(statement.node), statement, bindings.map(bindingCode), statement.module));
     const { node } = statement;
+    const text = source.text(node);
+    const bindings = kept[i] ?? [];
+    const lines: string[] = [];
+    if (i === 0) for (const [module, names] of needed) if (names.length > 0) lines.push(line(text, statement, names, module));
+    if (bindings.length === statement.bindings.length) lines.push(text);
+    else if (bindings.length > 0) lines.push(line(text, statement, bindings.map(bindingCode), statement.module));
     if (lines.length > 0) source.replace(node, lines.join(source.newline));
     else source.edits.remove(start(node), source.nextLine(end(node)));
   }
 }
 
-/** Whether something that is imported is still used. Then it is left to do by hand. */
-function isKept(rewriting: Rewriting, rules: MiddlewareRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
+/** Rewrites the uses of a type. @returns whether what is imported is still used; then it is left to do by hand. */
+function staysImported(
+  rewriting: Rewriting,
+  rules: MiddlewareRules,
+  statement: Import,
+  { local, exported }: Binding,
+  ours: Set<string>,
+): boolean {
   const { source, calls, rewritten } = rewriting;
   const uses = source.uses(local).filter((use) => !isInside(use, statement.node));
   const renamed = entryOf(rules.types ?? {}, exported);
@@ -63,8 +70,6 @@ function bindingCode({ local, exported, isType }: Binding): string {
 function line(like: string, { isRequire }: Import, names: readonly string[], module: string): string {
   const quote = like.includes("'") ? "'" : '"';
   const semicolon = like.endsWith(";") ? ";" : "";
-  const list = isRequire ? names.map((name) => name.replace(" as ", ": ")) : names;
-  return isRequire
-    ? `const { ${list.join(", ")} } = require(${quote}${module}${quote})${semicolon}`
-    : `import { ${list.join(", ")} } from ${quote}${module}${quote}${semicolon}`;
+  if (!isRequire) return `import { ${names.join(", ")} } from ${quote}${module}${quote}${semicolon}`;
+  return `const { ${names.join(", ").replaceAll(" as ", ": ")} } = require(${quote}${module}${quote})${semicolon}`;
 }
