@@ -69,20 +69,12 @@ const intervalMs = 10_000;
 /** More kinds than this are forgotten, so that their texts cannot fill the memory. */
 const maxKinds = 100;
 
-interface Sampled {
-  loggedMs: number;
-  skipped: number;
-}
-
 /** @param kind what makes lines the same; also the line's field `kind`. */
 export type WriteSampled = (level: "warn" | "error", kind: string, message: string, details?: object) => void;
 
-/**
- * Logs what each request may cause again: one line in ten seconds for each kind, with the number of lines that were left out, so that no
- * client fills the log.
- */
+/** Logs what any request may cause again: one line for each kind in ten seconds, with the number of lines left out. So no client fills the log. */
 export function sampledLog(log: Logger): WriteSampled {
-  const kinds = new Map<string, Sampled>();
+  const kinds = new Map<string, { readonly loggedMs: number; skipped: number }>();
   return (level, kind, message, details = {}) => {
     // A monotonic clock.
     const now = performance.now();

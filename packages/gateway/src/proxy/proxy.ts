@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from "@floodgate/core/adapter";
 import { isUnix } from "../config/address.js";
@@ -8,10 +8,11 @@ import type { Peer } from "../service/trust.js";
 import { type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
 import { Exchange } from "./exchange.js";
 import { codeOf } from "./failures.js";
-import { ClientMessage, ProxiedRequest, pairsOf } from "./message.js";
+import { ClientMessage, ProxiedRequest } from "./message.js";
 import { refusal } from "./refusal.js";
 import { type RequestHeaders, requestHeaders } from "./request-headers.js";
 import { Tunnel } from "./tunnel.js";
+import { isHandshake, upgrades, withoutUpgrade } from "./upgrade.js";
 import { hasBody, Upstream } from "./upstream.js";
 
 /**
@@ -285,32 +286,4 @@ function answerTo(code: string): OwnAnswer | undefined {
   if (code === "HPE_HEADER_OVERFLOW") return problem(431, "The headers are too large.");
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return problem(413, "The chunk extensions are too large.");
   return code.startsWith("HPE_") ? problem(400, "The request is not valid HTTP/1.1.") : undefined;
-}
-
-/** Whether a request asks for a WebSocket. */
-function isHandshake({ method, headers }: IncomingMessage): boolean {
-  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
-}
-
-/** Node from 24.9 on asks this, and reads the body of a request whose upgrade is ignored. */
-const upgrades = { shouldUpgradeCallback: (request: IncomingMessage): boolean => isHandshake(request) || !hasBody(request) };
-
-/**
- * Handles a request that asks for another protocol (`Upgrade: h2c`, which Java's client sends) as if it had not asked: a server may ignore
- * an upgrade (RFC 9110 §7.8). Node has stopped parsing the connection, so it gets the same bytes again without that wish.
- */
-function withoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
-  const { method, url, httpVersion, rawHeaders } = request;
-  let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
-  for (const [name, value] of pairsOf(rawHeaders)) {
-    const lower = name.toLowerCase();
-    if (lower === "upgrade" || lower === "http2-settings") continue;
-    text += `${name}: ${lower === "connection" ? withoutWish(value) : value}\r\n`;
-  }
-  socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), head]));
-  server.emit("connection", socket);
-}
-
-function withoutWish(connection: string): string {
-  return connection.replace(/(?:^|,)\s*(?:upgrade|http2-settings)\s*(?=,|$)/gi, "").replace(/^\s*,/, "");
 }

@@ -8,8 +8,8 @@ const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~-]+)(?::\d{0,5})?$/i;
 const climbs = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?]|%2f|%5c|$)/i;
 
 /**
- * Refuses what Node's parser accepts, but another server may read differently: then one request could hide in another (request smuggling),
- * or the upstream could see another host or path than the rules. A target in absolute form is rewritten to its path.
+ * Refuses what Node's parser accepts, but another server may read differently. One request could hide in another (request smuggling), or the
+ * upstream could see another host or path than the rules do. A target in absolute form is rewritten to its path.
  * @param hasPrefix whether the path comes after a path of the upstream, which `..` could leave.
  * @returns undefined if the request may be passed on.
  */

@@ -32,8 +32,8 @@ const methodOverrides = ["x-http-method", "x-http-method-override", "x-method-ov
 const ambiguous = /[^a-z\d-]/;
 
 /**
- * `Connection` may not name these: the framing, and what a trusted peer says of its client. nginx passes the client's `Connection` on if its
- * config says so for WebSockets, and the client could take away what nginx says of it.
+ * `Connection` cannot remove these: the framing, and what a trusted peer says about its client. For WebSockets, nginx may pass on the client's
+ * own `Connection`. With it, the client could remove what nginx says about it.
  */
 const kept: ReadonlySet<string> = new Set(["connection", "content-length", "forwarded", "host", "transfer-encoding", "x-real-ip"]);
 

@@ -57,7 +57,7 @@ export class Trust {
 
 /**
  * The addresses in a `Forwarded` header (RFC 7239), as a list like `X-Forwarded-For`. An element without an address (`for=unknown`,
- * `for=_hidden`, a syntax error) stays in the list as a text that is no address, so that no address further left is believed.
+ * `for=_hidden`, a syntax error) stays in the list as a text that is no address. So no address further left is believed.
  */
 function forwardedList(value: string): string {
   return parts(value, ",").map(forAddress).join(",");
@@ -72,8 +72,8 @@ function parts(value: string, separator: "," | ";"): string[] {
 const invalid = "unknown";
 
 /**
- * One pair with an error makes the whole element invalid: a quote that a client has opened turns inside out what a proxy appends, so that
- * the host which the client asked for would stand outside of its quotes.
+ * One invalid pair makes the whole element invalid. A client may leave a quote open. Then the quotes that a proxy appends close and open in the
+ * wrong places, and a host that the client chose would stand outside of quotes.
  */
 function forAddress(element: string): string {
   let address: string | undefined;
