@@ -22,9 +22,9 @@
 import type { Decision, StateView } from "@floodgate/core";
 
 /**
- * What became of a request, under one rule or as a whole. They exclude each other, so they can be stacked. `exempt`: it was not counted,
- * because its client is exempt, because it has no key and the rule says "skip", because the option `skip` says so, or because no rule
- * applies. `failed-…` and `fallback-…`: decided without the store.
+ * What became of a request, under one rule or as a whole. A request has one result, so results can be stacked. `exempt`: it passed uncounted. Its
+ * client is exempt, it has no key and the rule says "skip", the option `skip` says so, or no rule applies. `failed-…` and `fallback-…`: decided
+ * without the store.
  */
 export type Result = (typeof results)[number];
 
@@ -142,8 +142,8 @@ export interface RuleHistory {
 }
 
 /**
- * One minute and its busiest second, of whole requests. Over several processes, each process's busiest second is known, but not what the
- * others counted in it: the true number is at least `count`, which is the busiest process's, and at most `atMost`, which is the sum.
+ * One minute and its busiest second, of whole requests. With several processes, each one's busiest second is known, but not what the others
+ * counted in it. So the true number is between `count` (of the busiest process) and `atMost` (the sum).
  */
 export interface Burst {
   readonly minuteMs: number;

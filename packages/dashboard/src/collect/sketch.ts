@@ -91,8 +91,8 @@ export function ruleKey(rule: string, key: string): string {
 }
 
 /**
- * Merges summaries so that all bounds hold for the sum of their counts: a key that a full sketch does not know may have had up to its
- * smallest count there.
+ * Merges summaries so that all bounds hold for the sum of their counts. A full sketch may have counted a key that it no longer knows, up to its
+ * smallest count.
  */
 export function mergeSummaries(summaries: readonly Summary[], counters: number): Summary {
   let total = 0;

@@ -53,6 +53,8 @@ const longestText = 4000;
 
 export const isText = (value: unknown): value is string => typeof value === "string" && value.length <= longestText;
 
+export const isOptionalText = (value: unknown): value is string | undefined => value === undefined || isText(value);
+
 export const invalidBody = (what: string): Refusal => new Refusal(400, "invalid", `Invalid body: ${what}.`);
 
 function parse(text: string): unknown {

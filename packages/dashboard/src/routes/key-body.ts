@@ -1,6 +1,6 @@
 import type { Key, LimiterKey } from "@floodgate/core";
 import { ipKey, keyOfText, missingKeyText } from "@floodgate/core/rules";
-import { invalidBody, isText, type JsonBody } from "./json.js";
+import { invalidBody, isOptionalText, isText, type JsonBody } from "./json.js";
 
 /**
  * The key that somebody has typed, for a rule. A network such as `2001:db8::/56` becomes its first address; the rule's limiter groups addresses
@@ -40,11 +40,10 @@ const maxParts = 8;
 /** @throws Refusal */
 export function keyQuery({ key, id, rule }: JsonBody): KeyQueryParts {
   if ((key === undefined) === (id === undefined)) throw invalidBody("give either `key` or `id`");
-  if (key !== undefined && !isText(key) && !isTuple(key))
-    throw invalidBody(`\`key\` must be a text, or a list of at most ${maxParts} texts`);
-  if (id !== undefined && !isText(id)) throw invalidBody("`id` must be a text");
-  if (rule !== undefined && !isText(rule)) throw invalidBody("`rule` must be a rule's name");
-  return { key: key as KeyQueryParts["key"], id: id as string | undefined, rule: rule as string | undefined };
+  if (!isOptionalText(key) && !isTuple(key)) throw invalidBody(`\`key\` must be a text, or a list of at most ${maxParts} texts`);
+  if (!isOptionalText(id)) throw invalidBody("`id` must be a text");
+  if (!isOptionalText(rule)) throw invalidBody("`rule` must be a rule's name");
+  return { key, id, rule };
 }
 
 const maxMs = 366 * 86_400_000;

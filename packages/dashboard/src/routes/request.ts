@@ -11,7 +11,7 @@ import {
 } from "@floodgate/core/rules";
 import type { RequestAnswer, RequestReason } from "../contract.js";
 import { textOf } from "../text.js";
-import { invalidBody, isText, type JsonBody, Refusal } from "./json.js";
+import { invalidBody, isOptionalText, isText, type JsonBody, Refusal } from "./json.js";
 import type { KeyLabels } from "./key-labels.js";
 
 const maxEntries = 50;
@@ -34,8 +34,8 @@ export async function askRequest(body: JsonBody, labels: KeyLabels): Promise<Req
 function requestOf({ method = "GET", path, headers, ip, plan, keys }: JsonBody): AskedRequest {
   if (!isText(method) || !/^[A-Za-z-]{1,40}$/.test(method)) throw invalidBody("`method` must be a method");
   if (!isText(path) || !/^\/\S*$/.test(path)) throw invalidBody("`path` must be a full path");
-  if (ip !== undefined && !isText(ip)) throw invalidBody("`ip` must be an address");
-  if (plan !== undefined && !isText(plan)) throw invalidBody("`plan` must be the name of a plan");
+  if (!isOptionalText(ip)) throw invalidBody("`ip` must be an address");
+  if (!isOptionalText(plan)) throw invalidBody("`plan` must be the name of a plan");
   const lower = Object.entries(texts("headers", headers)).map(([name, value]) => [name.toLowerCase(), value]);
   return { method: method.toUpperCase(), path, headers: Object.fromEntries(lower), ip, plan, keys: texts("keys", keys) };
 }

@@ -32,8 +32,8 @@ const loopbackAddress = /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i;
 
 /**
  * Why a request may come from another machine; undefined if it comes from a browser on this one. A page of another site can make the
- * browser send requests here under a name of its own (DNS rebinding), so the Host counts too. nginx's bare `proxy_pass` adds no header, and
- * its Host is the app's address.
+ * browser send requests here under a name of its own (DNS rebinding), so the Host is checked too. nginx with a bare `proxy_pass` adds no
+ * header. Its Host is the app's address.
  */
 export function whyNotLocal(view: View): string | undefined {
   const { remoteAddress } = view;

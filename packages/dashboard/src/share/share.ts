@@ -37,7 +37,7 @@ export interface Reports {
 
 /**
  * The figures of this process; with a Redis, those of all processes that share it. Each process writes a summary once a second, under a key that
- * expires; what it counted stays in the sums of the hour and the day after the process has gone. All keys have one Cluster slot.
+ * expires. After a process has ended, what it counted stays in the sums of the hour and the day. All keys have one Cluster slot.
  */
 export class Share {
   readonly #watch: Watch;
