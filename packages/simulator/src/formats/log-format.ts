@@ -12,10 +12,7 @@ export interface LogRequest {
   readonly format: LogFormat;
 }
 
-/**
- * Why a line is no request: it is blank or a comment; it does not fit the format; its time is invalid; it is too long; or it fits, but the
- * client sent no HTTP request.
- */
+/** Why a line is skipped. `blank`: or a comment. `malformed`: it does not fit the format. `no-request`: the client sent no HTTP request. */
 export type Skip = "blank" | "malformed" | "no-time" | "too-long" | "no-request";
 
 /** Reads one field of a request's `line`. */

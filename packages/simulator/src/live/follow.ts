@@ -89,8 +89,8 @@ export interface Growing {
 const chunkBytes = 256 * 1024;
 
 /**
- * A file that grows, from its beginning. If it is renamed and made anew, the rest of the old one is read, and then the new one; if it is
- * truncated, it is read from its new beginning. It may be missing for a while.
+ * A file that grows, from its beginning. If it is renamed and made anew, the old one is read to its end, and then the new one. If it is
+ * truncated, it is read from its beginning again. It may be missing for a while.
  */
 export class GrowingFile implements Growing {
   readonly name: string;

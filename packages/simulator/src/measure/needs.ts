@@ -60,9 +60,9 @@ function usedOf({ allowed, limit, remaining }: CountedDecision): number {
 }
 
 /**
- * A policy that measures what clients need, and limits hardly any: under a limit that nobody reaches, the most of it that a client has used
- * is the least limit under which the client is never limited. A log that nobody exceeds would hold every request, so its windows are
- * measured apart, and anything cheap tells the clients.
+ * A policy that measures what clients need, and limits hardly any of them. Under a limit that nobody reaches, the most that a client has used
+ * at once is the least limit that never rejects it. A log that nobody exceeds would hold every request. So `Needs` sums its windows, and a
+ * cheap policy only says who the clients are.
  */
 export function measuringPolicy(policy: Policy): Policy {
   return policy.algorithm === "sliding-window-log" ? fixedWindow({ limit: 2 ** 20, window: "1s" }) : unlimited(policy);

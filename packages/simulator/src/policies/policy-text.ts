@@ -12,8 +12,8 @@ const notCompared: Readonly<Record<string, string>> = {
 const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-counter 100/1m buckets=6'.";
 
 /**
- * The policy that a text stands for: the name of an algorithm (without one, a sliding window counter, as in rules), a rate, and the other
- * numbers in the order of the algorithm's options. `100/1m`, `token-bucket 20 10/s`, `gcra 100/1m 20`, `leaky-bucket 10 5/s`,
+ * The policy that a text stands for: the name of an algorithm, a rate, and the other numbers in the order of the algorithm's options. Without
+ * a name it is a sliding window counter, as in rules. `100/1m`, `token-bucket 20 10/s`, `gcra 100/1m 20`, `leaky-bucket 10 5/s`,
  * `sliding-window-log 100/1m countRejected`.
  * @throws FloodgateError if the text is invalid.
  */

@@ -90,7 +90,7 @@ function numbersText({ algorithm, options, policy, need }: SuggestedRule, window
   ];
 }
 
-/** What a limit is to the clients that it does not touch; and the option that is the pace, of algorithms that have one beside their limit. */
+/** `says`: what a limit means for the clients that it does not touch. `pace`: the option with the rate, if there is one beside the limit. */
 const meanings: Readonly<Record<AlgorithmName, { readonly pace?: string; says(all: string, window: string): string }>> = {
   "fixed-window": { says: (all, window) => `${all} used no more of a fixed window of ${window}` },
   "sliding-window-log": { says: (all, window) => `${all} used no more of any ${window}` },

@@ -62,14 +62,13 @@ function ruleText(rule: SimulatedRule, isOneOfMany: boolean, paint: Paint): stri
   const { worstWindow, burst, memory } = rule;
   const facts = [
     `let at most ${number(worstWindow.units)} through in any ${duration(worstWindow.windowMs)} for one client, and ${number(burst.units)} in a second`,
-    rule.limited > 0 ? `longest lock-out ${duration(rule.longestLockoutMs)}` : "",
-    rule.delayed > 0
-      ? `held ${count(rule.delayed, "request")} back for ${duration(rule.queuedMs)} in all, the longest for ${duration(rule.longestQueuedMs)}`
-      : "",
-    rule.bans > 0 ? count(rule.bans, "ban") : "",
+    rule.limited > 0 && `longest lock-out ${duration(rule.longestLockoutMs)}`,
+    rule.delayed > 0 &&
+      `held ${count(rule.delayed, "request")} back for ${duration(rule.queuedMs)} in all, the longest for ${duration(rule.longestQueuedMs)}`,
+    rule.bans > 0 && count(rule.bans, "ban"),
     notCounted(rule),
     `at most ${count(rule.keysAtOnce, "key")} at once: about ${bytes(memory.inMemory)} in memory, ${bytes(memory.inRedis)} in Redis`,
-  ].filter((fact) => fact !== "");
+  ].filter(Boolean);
   const top =
     rule.topLimited.length === 0
       ? ""
@@ -115,8 +114,8 @@ export function comparisonText(comparison: Comparison, paint: Paint): string {
   const [first] = policies;
   const counted =
     first === undefined ? "" : `${number(first.requests)} of them counted, by ${comparison.by}, for ${number(first.clients)} clients\n`;
-  const parts = [`${logText(comparison, paint)}${counted}`, tableOf(paint, columns, policies), differingText(comparison, paint)];
-  if (differing.length === 0) parts.pop();
+  const parts = [`${logText(comparison, paint)}${counted}`, tableOf(paint, columns, policies)];
+  if (differing.length > 0) parts.push(differingText(comparison, paint));
   return parts.join("\n");
 }
 

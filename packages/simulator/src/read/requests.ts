@@ -49,7 +49,7 @@ const nameBefore =
 /** The time at which they got the line, and in the files of containers its stream. */
 const timeBefore = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) F )?/;
 
-/** What a line may be without what stands before it: first the shortest, because a name or a time could be taken for a field of the line. */
+/** A line without what such tools write before it, in each way to read it. The shortest comes first: a name could be taken for a field. */
 function barest(line: string): readonly string[] {
   const unnamed = line.replace(nameBefore, "");
   const bare = unnamed.replace(timeBefore, "");

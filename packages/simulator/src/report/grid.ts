@@ -19,8 +19,8 @@ export function policiesOf(policy: Policy, descending: Float64Array, count: numb
 const touched = [0.0001, 0.001, 0.01, 0.05];
 
 /**
- * The limits of a grid: the rule's own, those that touch certain shares of the clients, and about `count` others, which grow by the same
- * factor from a limit that touches most clients to one that touches none.
+ * The limits of a grid: the rule's own, those that touch certain shares of the clients, and about `count` others. The others grow by a constant
+ * factor, from a limit that touches most clients to one that touches none.
  * @param descending what the clients need, the greatest first; at least one.
  * @param valid the lowest limit that is valid, beside the rule's own.
  */

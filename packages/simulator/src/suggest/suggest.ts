@@ -53,9 +53,8 @@ const defaultWindow = "1m";
 export const percentiles: readonly number[] = [50, 90, 99, 99.9];
 
 /**
- * The least limits that would have touched at most a share of the clients. The algorithms themselves say what each client needs: under a
- * limit that nobody reaches, the most of it that a client has used is the least limit under which it is never rejected. Reads the logs three
- * times: for windows, for buckets, and to try what it suggests.
+ * The least limits that would have touched at most a share of the clients. The algorithms themselves say what each client needs: see
+ * `measuringPolicy`. Reads the logs three times: for windows, for buckets, and to try what it suggests.
  * @throws FloodgateError if an option is invalid, or a log can be read only once; `FLOODGATE_NO_REQUESTS` if the logs have no request.
  */
 export async function suggest(sources: readonly LogSource[], options: SuggestOptions = {}): Promise<Suggestion> {

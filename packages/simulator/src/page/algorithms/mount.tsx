@@ -1,11 +1,12 @@
 import type { Policy } from "@floodgate/core";
 import { path, useWidth } from "@floodgate/pages/view/elements";
 import { render, type VNode } from "preact";
+import { Player, speedFor } from "./model/player.js";
 import { Run } from "./model/run.js";
 import { drawable, initialSettings, maxSent, type Played, playedOf, type Settings } from "./model/settings.js";
 import { Choices } from "./parts/forms.js";
 import { Lane } from "./parts/lane.js";
-import { Player, speedFor, Transport } from "./parts/transport.js";
+import { Transport } from "./parts/transport.js";
 
 export interface MountOptions {
   /** The times of requests of one client, in milliseconds since the epoch, in any order: they are played in place of the scenarios. */
