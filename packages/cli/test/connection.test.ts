@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from "vitest";
-import { withRedis } from "../src/redis.js";
+import { withRedis } from "../src/redis/connection.js";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
 

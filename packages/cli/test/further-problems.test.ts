@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { runs } from "../../../test/runs.js";
 import { ruleSets } from "../../rules/test/arbitraries.js";
-import { withFurtherProblems } from "../src/further-problems.js";
+import { withFurtherProblems } from "../src/rules/further-problems.js";
 import { floodgate } from "./command.js";
 
 const app = { keys: ["user", "tenant", "api_key", "plan.id"], costs: ["items", "tokens"] };

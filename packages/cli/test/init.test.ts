@@ -7,7 +7,7 @@ import { fileRules, parseRules } from "@floodgate/rules";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../store-memory/src/index.js";
 import { run } from "../src/index.js";
-import { frameworks, presets } from "../src/presets.js";
+import { frameworks, presets } from "../src/rules/presets.js";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 

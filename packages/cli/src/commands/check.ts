@@ -6,7 +6,7 @@ import { explained, explanationText } from "../output/explanation.js";
 import { validRulesText } from "../output/format.js";
 import { json } from "../output/terminal.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
-import { fileRulesOf } from "../rules-in-force.js";
+import { fileRulesOf } from "../rules/rules-in-force.js";
 
 interface CheckOptions extends NamesOptions, RequestOptions, JsonOption {}
 

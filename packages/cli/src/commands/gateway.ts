@@ -9,7 +9,7 @@ import { interruption } from "../interruption.js";
 import { type Io, processIo } from "../io.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
-import { problemsFailure } from "../valid-rules.js";
+import { problemsFailure } from "../rules/valid-rules.js";
 
 /** The options that are no settings, and the settings by the names that commander gives them. */
 interface Options {

@@ -8,8 +8,8 @@ import type { Io } from "../io.js";
 import { durationOption, examples, matching } from "../options.js";
 import { localTime } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
-import { type RuleAndKey, ruleAndKeyInFile, type TargetOptions, targetOptions, withTarget } from "../target.js";
-import { validRules } from "../valid-rules.js";
+import { type RuleAndKey, ruleAndKeyInFile, type TargetOptions, targetOptions, withTarget } from "../redis/target.js";
+import { validRules } from "../rules/valid-rules.js";
 
 interface GrantOptions extends TargetOptions {
   readonly until?: string;

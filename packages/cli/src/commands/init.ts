@@ -10,7 +10,7 @@ import type { Io } from "../io.js";
 import { examples } from "../options.js";
 import { validRulesText } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
-import { type ChosenRule, type Framework, frameworks, type Preset, presets, presetsFor, rulesFile } from "../presets.js";
+import { type ChosenRule, type Framework, frameworks, type Preset, presets, presetsFor, rulesFile } from "../rules/presets.js";
 
 interface InitOptions {
   readonly preset?: readonly Preset[];

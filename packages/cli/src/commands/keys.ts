@@ -3,12 +3,12 @@ import type { Limit } from "@floodgate/core/store";
 import { storedKey } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import type { Io } from "../io.js";
-import { readKeyState, undefinedIfForeign } from "../key-state.js";
 import { durationOption, examples, requiredOption } from "../options.js";
 import { foreignText, keyStateJson, keyStateText, leasedText } from "../output/status.js";
 import { json } from "../output/terminal.js";
-import { leasedOf } from "../stored-keys.js";
-import { type Target, type TargetOptions, targetOptions, withTarget } from "../target.js";
+import { readKeyState, undefinedIfForeign } from "../redis/key-state.js";
+import { leasedOf } from "../redis/stored-keys.js";
+import { type Target, type TargetOptions, targetOptions, withTarget } from "../redis/target.js";
 
 interface BlockOptions extends TargetOptions {
   readonly for: Duration;

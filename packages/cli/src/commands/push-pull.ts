@@ -7,9 +7,9 @@ import type { Io } from "../io.js";
 import { examples, type JsonOption, matching, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
 import { validRulesText, versionText } from "../output/format.js";
 import { json, sanitizeLines } from "../output/terminal.js";
-import { withRedis } from "../redis.js";
-import { noRules } from "../rules-in-force.js";
-import { validRules } from "../valid-rules.js";
+import { withRedis } from "../redis/connection.js";
+import { noRules } from "../rules/rules-in-force.js";
+import { validRules } from "../rules/valid-rules.js";
 
 interface PushOptions extends RedisOptions, NamesOptions, JsonOption {
   readonly ifVersion?: string;

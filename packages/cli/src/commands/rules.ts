@@ -8,9 +8,9 @@ import { type Io, paint } from "../io.js";
 import { examples } from "../options.js";
 import { count, policyText, table } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
-import { withRedis } from "../redis.js";
-import { compileRules, fileRulesOf, findRules, type LoadedRules, type RulesOptions, rulesOptions } from "../rules-in-force.js";
-import { limitName, storedKeys } from "../stored-keys.js";
+import { withRedis } from "../redis/connection.js";
+import { limitName, storedKeys } from "../redis/stored-keys.js";
+import { compileRules, fileRulesOf, findRules, type LoadedRules, type RulesOptions, rulesOptions } from "../rules/rules-in-force.js";
 
 /** Maximum number of keys looked at to find the limits that are defined in code. */
 const maxKeys = 10_000;

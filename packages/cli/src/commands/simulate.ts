@@ -9,7 +9,7 @@ import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type Si
 import { durationOption, examples, wholeNumber } from "../options.js";
 import { type OnProgress, withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines, shellWord } from "../output/terminal.js";
-import { fileRulesOf } from "../rules-in-force.js";
+import { fileRulesOf } from "../rules/rules-in-force.js";
 import { followLogs } from "./follow.js";
 
 interface SimulateOptions extends ReplayOptions {

@@ -3,13 +3,13 @@ import { type Duration, parseDuration } from "@floodgate/core";
 import type { Command } from "commander";
 import { interruption } from "../interruption.js";
 import type { Io } from "../io.js";
-import { type LookOptions, lookAt } from "../look.js";
 import { durationOption, examples, ipv6PrefixOption, wholeNumber } from "../options.js";
 import { LiveText } from "../output/live-text.js";
 import { json } from "../output/terminal.js";
 import { lookJson, lookText } from "../output/top.js";
-import { withRedis } from "../redis.js";
-import { rulesOptions } from "../rules-in-force.js";
+import { withRedis } from "../redis/connection.js";
+import { type LookOptions, lookAt } from "../redis/look.js";
+import { rulesOptions } from "../rules/rules-in-force.js";
 
 interface TopOptions extends LookOptions {
   readonly every: Duration;

@@ -3,14 +3,14 @@ import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { clientAddress, isKeyOrPart } from "../keys.js";
-import { lookAt } from "../look.js";
 import { examples } from "../options.js";
 import { why } from "../output/explanation.js";
 import { json } from "../output/terminal.js";
 import { keyReasonsJson, keyReasonsText, reasonsJson, reasonsText } from "../output/why.js";
-import { withRedis } from "../redis.js";
+import { withRedis } from "../redis/connection.js";
+import { lookAt } from "../redis/look.js";
 import { explain, type RequestOptions, requestOptions } from "../request.js";
-import { findRules, noRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "../rules-in-force.js";
+import { findRules, noRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "../rules/rules-in-force.js";
 
 interface WhyOptions extends RulesOptions, RequestOptions {}
 

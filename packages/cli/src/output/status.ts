@@ -1,8 +1,8 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
-import { type KeyState, type Verdict, verdictOf } from "../key-state.js";
-import type { Leased } from "../stored-keys.js";
-import type { Target } from "../target.js";
+import { type KeyState, type Verdict, verdictOf } from "../redis/key-state.js";
+import type { Leased } from "../redis/stored-keys.js";
+import type { Target } from "../redis/target.js";
 import { count, localTime, policyText, table, waitText } from "./format.js";
 import { sanitize } from "./terminal.js";
 

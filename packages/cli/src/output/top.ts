@@ -1,5 +1,5 @@
 import { type Io, paint } from "../io.js";
-import type { Look, SeenKey } from "../look.js";
+import type { Look, SeenKey } from "../redis/look.js";
 import { count, localTime, table, waitText } from "./format.js";
 
 /** The limits, and the first `rows` keys. */

@@ -1,6 +1,6 @@
 import { decodeKey, isCounted, type Reason, reasonJson, saysText, usedOf, verdictOf } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
-import type { SeenKey } from "../look.js";
+import type { SeenKey } from "../redis/look.js";
 import { localTime, policyText, table, waitText } from "./format.js";
 import { policyOption } from "./state-kind.js";
 import { sanitize, shellWord } from "./terminal.js";

@@ -4,10 +4,10 @@ import type { CompiledRule } from "@floodgate/core/rules";
 import { createLimit } from "@floodgate/core/store";
 import type { StoredKey } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
-import type { CliRequest } from "./app.js";
-import type { Io } from "./io.js";
+import type { CliRequest } from "../app.js";
+import type { Io } from "../io.js";
+import { compileRules, findRules, type RulesOptions, storeOf, timeoutMs } from "../rules/rules-in-force.js";
 import { countingPlans, type KeyState, readKeyState, undefinedIfForeign, type Verdict, verdictOf } from "./key-state.js";
-import { compileRules, findRules, type RulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { limitName, storedKeys } from "./stored-keys.js";
 
 export interface LookOptions extends RulesOptions {

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import { atMost } from "@floodgate/core/store";
 import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis } from "ioredis";
-import { Failure } from "./failure.js";
-import type { RedisOptions } from "./options.js";
+import { Failure } from "../failure.js";
+import type { RedisOptions } from "../options.js";
 
 /**
  * Connects to Redis, calls `use`, and closes the connection.

@@ -1,11 +1,11 @@
 import type { RuleSet } from "@floodgate/core/rules";
 import { describeProblem, parseRules, RulesError, type RulesProblem } from "@floodgate/rules";
-import { Failure } from "./failure.js";
+import { Failure } from "../failure.js";
+import { type Io, paint } from "../io.js";
+import type { JsonOption, NamesOptions } from "../options.js";
+import { count } from "../output/format.js";
+import { json, sanitize } from "../output/terminal.js";
 import { withFurtherProblems } from "./further-problems.js";
-import { type Io, paint } from "./io.js";
-import type { JsonOption, NamesOptions } from "./options.js";
-import { count } from "./output/format.js";
-import { json, sanitize } from "./output/terminal.js";
 
 /**
  * Parses rules, and prints their problems.

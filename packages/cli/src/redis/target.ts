@@ -4,16 +4,25 @@ import type { CompiledRule, PlainRule, RuleSet } from "@floodgate/core/rules";
 import { parsePolicy } from "@floodgate/simulator";
 import type { Command } from "commander";
 import type { Cluster, Redis } from "ioredis";
-import { appOptions, type CliRequest, cliReader, keySecret, noteUnknownPlan } from "./app.js";
-import { Failure } from "./failure.js";
-import type { Io } from "./io.js";
+import { appOptions, type CliRequest, cliReader, keySecret, noteUnknownPlan } from "../app.js";
+import { Failure } from "../failure.js";
+import type { Io } from "../io.js";
+import { countedKey, hasSecretKey, type KeyOptions } from "../keys.js";
+import { collect, ipv6PrefixOption, requiredOption } from "../options.js";
+import { didYouMean } from "../output/format.js";
+import { kindText, policyAdvice } from "../output/state-kind.js";
+import {
+  compileRules,
+  fileRulesOf,
+  findRules,
+  noRules,
+  type RulesOptions,
+  rulesOptions,
+  storeOf,
+  timeoutMs,
+} from "../rules/rules-in-force.js";
+import { withRedis } from "./connection.js";
 import { readKeyState, undefinedIfForeign } from "./key-state.js";
-import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
-import { collect, ipv6PrefixOption, requiredOption } from "./options.js";
-import { didYouMean } from "./output/format.js";
-import { kindText, policyAdvice } from "./output/state-kind.js";
-import { withRedis } from "./redis.js";
-import { compileRules, fileRulesOf, findRules, noRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { storedKeys } from "./stored-keys.js";
 
 /** The options of `status` and `reset`. */

@@ -1,8 +1,8 @@
 import { FloodgateError } from "@floodgate/core";
 import { type Ban, type CompiledRule, type Granted, usedOf } from "@floodgate/core/rules";
 import { type BlockKind, blockOf, type Decision, type Limit, type Store } from "@floodgate/core/store";
-import type { CliRequest } from "./app.js";
-import { timeoutMs } from "./rules-in-force.js";
+import type { CliRequest } from "../app.js";
+import { timeoutMs } from "../rules/rules-in-force.js";
 
 /** A key that a rule counts, as text, and where. */
 interface CountedKey {

@@ -3,11 +3,11 @@ import { type CompiledRule, RuleExplainer, type RuleSet } from "@floodgate/core/
 import { pullRules, type RulesRedis } from "@floodgate/rules";
 import { type AnyRedis, redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
-import { appOptions, type CliRequest, cliReader } from "./app.js";
-import { Failure } from "./failure.js";
-import { readText } from "./files.js";
-import type { Io } from "./io.js";
-import { type JsonOption, matching, type NamesOptions, type RedisOptions, redisOptions } from "./options.js";
+import { appOptions, type CliRequest, cliReader } from "../app.js";
+import { Failure } from "../failure.js";
+import { readText } from "../files.js";
+import type { Io } from "../io.js";
+import { type JsonOption, matching, type NamesOptions, type RedisOptions, redisOptions } from "../options.js";
 import { validRules } from "./valid-rules.js";
 
 /** Far longer than a working Redis takes, even a distant one. */

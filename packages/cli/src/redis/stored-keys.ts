@@ -1,6 +1,6 @@
 import { parseStoredKey, type StoredKey } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
-import { Failure } from "./failure.js";
+import { Failure } from "../failure.js";
 
 /** Keys of a store in Redis. */
 export interface StoredKeys {
