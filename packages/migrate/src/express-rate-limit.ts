@@ -1,7 +1,8 @@
 import type { Node } from "@babel/types";
 import { type OtherAnswer, rewriteAnswer } from "./answer.js";
+import { rewriteReads } from "./app-code.js";
 import { rewriteHeaders } from "./headers.js";
-import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteRefunds, rewriteSkip, withoutDefault } from "./middleware.js";
+import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, withoutDefault } from "./middleware.js";
 import { argument, bare, type CallNode, constantOf, isFunction, isMember, parameterName, propertyName, walk } from "./nodes.js";
 import { type Options, propertyOf, valueIn } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";

@@ -1,7 +1,8 @@
 import type { Node } from "@babel/types";
 import { type OtherAnswer, rewriteAnswer } from "./answer.js";
+import { rewriteReads } from "./app-code.js";
 import { rewriteHeaders } from "./headers.js";
-import { rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteRefunds, rewriteSkip } from "./middleware.js";
+import { rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip } from "./middleware.js";
 import { constantOf, propertyName, walk } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import type { Call } from "./source.js";

@@ -1,5 +1,6 @@
 import { messageCode } from "./answer.js";
-import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteReads, rewriteSkip } from "./middleware.js";
+import { rewriteReads } from "./app-code.js";
+import { isIpOf, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
 import { isMember, propertyName, walk } from "./nodes.js";
 import type { Option, Options } from "./options.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";

@@ -1,10 +1,10 @@
+import { handleProxies } from "./app-code.js";
 import { rules as expressRateLimit } from "./express-rate-limit.js";
 import { rules as fastifyRateLimit } from "./fastify-rate-limit.js";
 import { rules as honoRateLimiter } from "./hono-rate-limiter.js";
 import { rewriteImports } from "./imports.js";
 import { rules as koaRatelimit } from "./koa-ratelimit.js";
 import { type LimiterRules, rateLimiterFlexible, reportLimiters, upstashRatelimit } from "./limiters.js";
-import { handleProxies } from "./middleware.js";
 import { rules as nestjsThrottler } from "./nestjs-throttler.js";
 import { type MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Remark, Source } from "./source.js";

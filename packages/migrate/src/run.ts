@@ -169,27 +169,20 @@ function writeAll(before: ReadonlyMap<Migrated, Buffer>, fail: (reason: string) 
 function textOf({ file: path, calls, byHand, notes }: Migrated, { hasColors }: Output): string {
   const file = plain(path);
   const paint = (format: "bold" | "red" | "green", text: string) => (hasColors ? styleText(format, text) : text);
-  const signed = (sign: string, code: string) =>
-    plain(code)
-      .split("\n")
-      .map((line) => `${sign} ${line}`);
-  const parts = calls.flatMap(({ line, before, after }) =>
-    after === undefined
-      ? []
-      : [
-          [
-            paint("bold", `${file}:${line}`),
-            ...signed("-", before).map((text) => paint("red", text)),
-            ...signed("+", after).map((text) => paint("green", text)),
-          ].join("\n"),
-        ],
-  );
-  const remarks = (title: string, list: readonly Remark[]): string[] =>
-    list.length === 0
-      ? []
-      : [[title, ...list.map(({ line, column, message }) => `  ${file}:${line}:${column}: ${plain(message)}`)].join("\n")];
-  parts.push(...remarks("To do by hand:", byHand), ...remarks("Notes:", notes));
-  return parts.map((part) => `${part}\n\n`).join("");
+  const signed = (sign: "-" | "+", code: string): string[] => {
+    const lines = plain(code).split("\n");
+    return lines.map((line) => paint(sign === "-" ? "red" : "green", `${sign} ${line}`));
+  };
+  const parts: string[][] = [];
+  for (const { line, before, after } of calls)
+    if (after !== undefined) parts.push([paint("bold", `${file}:${line}`), ...signed("-", before), ...signed("+", after)]);
+  const add = (title: string, remarks: readonly Remark[]): void => {
+    if (remarks.length === 0) return;
+    parts.push([title, ...remarks.map(({ line, column, message }) => `  ${file}:${line}:${column}: ${plain(message)}`)]);
+  };
+  add("To do by hand:", byHand);
+  add("Notes:", notes);
+  return parts.map((lines) => `${lines.join("\n")}\n\n`).join("");
 }
 
 function summary(library: Library, all: readonly Migrated[], isWritten: boolean): string {
