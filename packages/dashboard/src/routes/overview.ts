@@ -8,7 +8,6 @@ import {
   type Overview,
   type RuleInfo,
   type RuleTotals,
-  type SourceInfo,
   type StoreInfo,
   type TopList,
   wholeRequests,
@@ -31,11 +30,14 @@ export function overviewOf({ title, nowMs, capabilities, scope, reports, labels 
     nowMs,
     capabilities,
     scope,
-    rules: withGone(firstOf(reports, "rules", ruleIdentity), totals),
+    rules: withGone(
+      firstOf(reports, "rules", ({ name }) => name),
+      totals,
+    ),
     totals,
     top: { byRequests: topOf(reports, "requests", labels, nowMs), byRejections: topOf(reports, "rejections", labels, nowMs) },
     stores: storesOf(reports.flatMap(({ stores }) => stores)),
-    sources: firstOf(reports, "sources", sourceIdentity),
+    sources: firstOf(reports, "sources", ({ name, version, refused }) => JSON.stringify([name, version, refused?.reason])),
     instances: reports.map(({ instance }, i) => ({ ...instance, self: i === 0 })),
   };
 }
@@ -53,9 +55,6 @@ function firstOf<List extends "rules" | "sources">(
     return fresh;
   });
 }
-
-const ruleIdentity = ({ name }: RuleInfo): string => name;
-const sourceIdentity = ({ name, version, refused }: SourceInfo): string => JSON.stringify([name, version, refused?.reason]);
 
 /** Rules that have counts and do not exist any more. */
 function withGone(rules: readonly RuleInfo[], totals: readonly RuleTotals[]): RuleInfo[] {
