@@ -12,11 +12,11 @@ export interface SurveyedRule {
 }
 
 /** The same rules without their limits: they tell whom each request counts and what it costs, and limit none. */
-export function withoutLimits(set: RuleSet, surveyed: readonly SurveyedRule[]): RuleSet {
-  return { ...set, rules: set.rules.map((rule, i) => ({ ...withoutLimit(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
+export function unlimitedRules(set: RuleSet, surveyed: readonly SurveyedRule[]): RuleSet {
+  return { ...set, rules: set.rules.map((rule, i) => ({ ...unlimitedRule(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
 }
 
-export function withoutLimit({ plans: _plans, ban: _ban, settle: _settle, ...rule }: PlainRule, policy: Policy): PlainRule {
+export function unlimitedRule({ plans: _plans, ban: _ban, settle: _settle, ...rule }: PlainRule, policy: Policy): PlainRule {
   return withPolicy(rule, measuringPolicy(policy));
 }
 

@@ -4,7 +4,7 @@ import { KeyIndex } from "../measure/per-client.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "../replay/replay.js";
 import { policyOf } from "../simulate.js";
-import { type SurveyedRule, withoutLimits } from "./changed-rules.js";
+import { type SurveyedRule, unlimitedRules } from "./changed-rules.js";
 import type { Timeline } from "./contract.js";
 import type { LaneRule } from "./lanes.js";
 import { TimelineCounter } from "./timeline.js";
@@ -17,7 +17,7 @@ export interface MeasuredRule extends SurveyedRule, Omit<LaneRule, "clients"> {
   readonly shares: boolean;
 }
 
-export interface Measured {
+export interface FirstReading {
   readonly rules: readonly MeasuredRule[];
   /** Whether each request is decided by the policies of the rules alone, and counts for all of them that match. */
   readonly isPlain: boolean;
@@ -25,7 +25,7 @@ export interface Measured {
 }
 
 /** The first reading: what each client needs of each rule, and which rules meet on one request. */
-export async function firstReading(sources: readonly LogSource[], set: RuleSet, options: ReplayOptions): Promise<Measured> {
+export async function firstReading(sources: readonly LogSource[], set: RuleSet, options: ReplayOptions): Promise<FirstReading> {
   const maxClients = options.maxClients ?? defaultMaxClients;
   const rules = surveyedRules(set, options);
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
@@ -34,7 +34,7 @@ export async function firstReading(sources: readonly LogSource[], set: RuleSet, 
   const beside = rules.map(() => new Set<number>());
   let isUncertain = false;
   let met: number[] = [];
-  const replay = new Replay(withoutLimits(set, rules), options);
+  const replay = new Replay(unlimitedRules(set, rules), options);
   replay.onEvent = (event) => {
     if (event.type === "missing-key") isUncertain = true;
   };

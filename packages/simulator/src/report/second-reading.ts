@@ -5,7 +5,7 @@ import type { LogSource } from "../read/source.js";
 import type { Clients } from "../replay/reader.js";
 import { defaultMaxClients, Replay, type ReplayOptions, replayLogs } from "../replay/replay.js";
 import type { BurstWatch } from "./burst.js";
-import { withoutLimits } from "./changed-rules.js";
+import { unlimitedRules } from "./changed-rules.js";
 import type { Timeline } from "./contract.js";
 import type { MeasuredRule } from "./first-reading.js";
 import { type CountedRequest, type Lane, World } from "./lanes.js";
@@ -20,7 +20,7 @@ export interface TriedLimit {
 }
 
 /** A rule, and the limits under which it is tried. */
-export interface Tried {
+export interface TriedRule {
   readonly rule: MeasuredRule;
   /** The place of each client among those who need most. */
   readonly rankOf: Uint32Array;
@@ -40,7 +40,7 @@ export async function secondReading(
   sources: readonly LogSource[],
   set: RuleSet,
   options: ReplayOptions,
-  tried: readonly Tried[],
+  tried: readonly TriedRule[],
   { startMs, stepMs }: Timeline,
 ): Promise<Clients> {
   const { maxClients = defaultMaxClients } = options;
@@ -50,10 +50,10 @@ export async function secondReading(
   /** What the client of the current request needs of each rule. */
   const needed = new Float64Array(rules.length);
   let counted: CountedRequest[] = [];
-  const replay = new Replay(withoutLimits(set, rules), options);
+  const replay = new Replay(unlimitedRules(set, rules), options);
   replay.onDecision = (key, { name, cost }) => {
     const number = numbers.get(name) as number;
-    const { rule, rankOf, burst } = tried[number] as Tried;
+    const { rule, rankOf, burst } = tried[number] as TriedRule;
     if (burst?.key === key) burst.see(replay.nowMs, cost);
     const client = rule.needs.keys.of(key);
     // The policies of plans have limits of their own.

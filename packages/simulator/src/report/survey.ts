@@ -7,12 +7,12 @@ import { number } from "../print/format.js";
 import type { LogSource } from "../read/source.js";
 import { defaultMaxClients, type ReplayOptions } from "../replay/replay.js";
 import { BurstWatch } from "./burst.js";
-import { withoutLimit, withPolicy } from "./changed-rules.js";
+import { unlimitedRule, withPolicy } from "./changed-rules.js";
 import type { Burst, Grid, Timeline } from "./contract.js";
-import { firstReading, type Measured, type MeasuredRule } from "./first-reading.js";
+import { type FirstReading, firstReading, type MeasuredRule } from "./first-reading.js";
 import { gridOf, policiesOf } from "./grid.js";
 import { fitting, Lane, type LaneRule, World } from "./lanes.js";
-import { secondReading, type Tried, type TriedLimit } from "./second-reading.js";
+import { secondReading, type TriedLimit, type TriedRule } from "./second-reading.js";
 
 export interface SurveyOptions extends ReplayOptions {
   /** About how many limits are tried for each rule. Default 24; 0 tries none. */
@@ -44,7 +44,7 @@ export async function survey(sources: readonly LogSource[], set: RuleSet, option
   if (timeline === undefined || (options.grid ?? defaultGrid) === 0) {
     return { timeline, rules: first.rules.map(() => ({ grid: undefined, burst: undefined })), notes: [] };
   }
-  const tried = first.rules.map((rule): Tried => {
+  const tried = first.rules.map((rule): TriedRule => {
     const { greatest } = rule.needs;
     const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
     const unlimited = { rule, rankOf: rule.needs.ranks(), limits: [], withoutLimit: undefined, burst };
@@ -67,9 +67,9 @@ function limitsOf(
   rule: MeasuredRule,
   set: RuleSet,
   options: SurveyOptions,
-  { rules, isPlain }: Measured,
+  { rules, isPlain }: FirstReading,
   timeline: Timeline,
-): Pick<Tried, "limits" | "withoutLimit"> {
+): Pick<TriedRule, "limits" | "withoutLimit"> {
   const { descending } = rule;
   const plain = set.rules[rule.number] as PlainRule;
   const shares = rule.hasMore || rule.shares;
@@ -79,12 +79,15 @@ function limitsOf(
   const limit = (policy: Policy, decider: Lane | World): TriedLimit => {
     return { policy, decider, limitedAt: new Uint32Array(timeline.requests.length), clientsLimited: new Set() };
   };
-  const without = (decider: Lane | World): Tried["withoutLimit"] => ({ needs: new Needs(rule.policy, new KeyIndex(maxClients)), decider });
+  const without = (decider: Lane | World): TriedRule["withoutLimit"] => ({
+    needs: new Needs(rule.policy, new KeyIndex(maxClients)),
+    decider,
+  });
   if (shares && !isPlain) {
     const world = (changed: PlainRule): World => new World(set, plain, changed, options);
     return {
       limits: policies.map((policy) => limit(policy, world(withPolicy(plain, policy)))),
-      withoutLimit: without(world(withoutLimit(plain, rule.policy))),
+      withoutLimit: without(world(unlimitedRule(plain, rule.policy))),
     };
   }
   const beside = shares ? rules.filter((other) => other.rejects && other !== rule).map((other) => laneRule(other, true)) : [];
@@ -107,7 +110,7 @@ function laneRule(rule: MeasuredRule, shares: boolean, policy = rule.policy): La
   return { ...rule, policy, clients: mayNeedMore ? descending.length : countAbove(descending, policy.quota) };
 }
 
-function notesOf(tried: readonly Tried[], maxClients: number): string[] {
+function notesOf(tried: readonly TriedRule[], maxClients: number): string[] {
   const isFull = tried.some(({ rule, limits }) => rule.needs.isFull && limits.length > 0);
   const full = `Other limits were tried on the first ${number(maxClients)} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
   const without = tried.filter(({ limits, rule }) => rule.descending.length > 0 && limits.length === 0);
