@@ -6,7 +6,8 @@ export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { RateLimit } from "./middleware/rate-limit.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
-export { type ContextFramework, contextMiddleware, type RateLimitControls, withControls } from "./middleware/controls.js";
+export { type ContextFramework, contextMiddleware } from "./middleware/context-middleware.js";
+export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { renewSlots } from "./limits/limiter.js";
 export { leaveSlots } from "./limits/slots.js";
 export { type LimitAnswer, limitedMessage } from "./middleware/limit-for.js";
