@@ -8,7 +8,8 @@ local born = origin
 local allowed, remaining, retry, reset, delay, ahead, state = decide(key, held + cost, false)
 local limit_ms = reset
 local entries = (#value + 1 - place) / 14
-if holds_ms > 0 and entries >= 10000 then allowed = false end
+local full = holds_ms > 0 and entries >= 10000
+if full then allowed = false end
 local ends_in = 0
 if commit and allowed and holds_ms > 0 then
   local ends = at + holds_ms
@@ -56,7 +57,6 @@ local function wait_after(ended)
   if wait < 0 then wait = huge end
   return wait, until_ms - now
 end
-local full = holds_ms > 0 and entries >= 10000
 if cost > remaining or full then
   local least = full and 1 or 0
   local low, high = least, entries

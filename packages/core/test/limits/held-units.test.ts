@@ -6,11 +6,13 @@ import {
   createLimiter,
   type Decision,
   type FloodgateEvent,
+  fixedWindow,
   type Limiter,
   leakyBucket,
   type Policy,
   tokenBucket,
 } from "../../src/index.js";
+import { createLimit, heldPolicy } from "../../src/store.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -150,4 +152,16 @@ describe("hold", () => {
   it("makes a limit that no lease may charge ahead", () => {
     expect(() => held({ lease: true })).toThrow(expect.objectContaining({ code: "FLOODGATE_CONFLICTING_OPTIONS" }));
   });
+});
+
+it("a key holds the units of ten thousand requests at once, and of the next one when the first of them have come back", async () => {
+  const limit = createLimit("api", heldPolicy("test", fixedWindow({ limit: 20_000, window: "365d" }), 60_000));
+  let nowMs = 1_789_948_800_000;
+  const store = simpleStore(() => nowMs);
+  const ask = (holdMs: number) => store.consume({ ...limit, holdMs }, "key", 1);
+  for (let i = 0; i < 10_000; i++) expect(ask(50_001 + i).allowed).toBe(true);
+  expect(ask(60_000)).toMatchObject({ allowed: false, retryAfterMs: 50_001 });
+  expect(ask(0).allowed).toBe(true);
+  nowMs += 50_001;
+  expect([ask(20_000).allowed, ask(30_000).allowed]).toEqual([true, false]);
 });
