@@ -44,7 +44,7 @@ export { type Header, isLimitHeader } from "./responses/headers.js";
 export { dropBody, type HeaderTarget, listed, setHeaders } from "./middleware/node-middleware.js";
 export { type Body, reducedCapacity } from "./responses/outcome.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { answeredBy, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";
+export { answeredBy, responseOf, turnOf, type WebResponse, WebResponseEnd, withHeaders } from "./responses/web-response.js";
 export { HeldRequests } from "./responses/held-requests.js";
 
 // Events

@@ -11,6 +11,7 @@ import {
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
+  responseOf,
   turnOf,
   WebResponseEnd,
   withControls,
@@ -70,7 +71,7 @@ export function rateLimit<
         ?.waitUntil(work);
     const end = afterResponse && new WebResponseEnd(call.request, call.context, afterResponse, keepAlive);
     const finish = <R extends Response | undefined>(response: R, without?: number): R => {
-      const sent = (response && withHeaders(response, headers)) as R;
+      const sent = (responseOf(response, "handler", example) && withHeaders(response as Response, headers)) as R;
       return end?.watch(sent, without) ?? sent;
     };
     const answered = (response?: Response): Decided => ({ response, outcome, finish });
@@ -103,8 +104,9 @@ export function rateLimit<
       const { response, finish } = isPromise(deciding) ? await deciding : deciding;
       if (response) return response;
       try {
-        // On Bun, the handler of a WebSocket answers nothing.
-        return finish(await handler(request, context, ...more), 101);
+        const answered = await handler(request, context, ...more);
+        // On Bun, the handler of a WebSocket answers nothing. On Deno, a request has no headers after it became one.
+        return finish(answered, !answered && request.headers.get("upgrade") ? 101 : 500);
       } catch (error) {
         // React Router and others throw responses too.
         throw finish(error instanceof Response ? error : undefined) ?? error;
@@ -126,4 +128,4 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit) as unknown as RateLimitWrapper<Context>;
 }
 
-const example = '() => new Response("Slow down", { status: 429 })';
+const example = '() => new Response("...")';

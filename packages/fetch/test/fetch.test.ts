@@ -129,16 +129,62 @@ it.each<[string, object, FetchContext]>([
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
 });
 
-it("a WebSocket on Bun, whose handler answers nothing, has the status 101, and a handler that throws 500", async () => {
+it("a WebSocket on Bun, whose handler answers nothing, has the status 101, and a handler that fails 500", async () => {
   const statuses: number[] = [];
   const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) > 0 && status >= 400 });
   const bun = { requestIP: () => ({ address: ip }), port: 3000 };
-  expect(await limit(any(() => undefined as never))(request(), bun)).toBeUndefined();
+  const nothing = limit(any(() => undefined as never));
+  expect(await nothing(request({ upgrade: "websocket" }), bun)).toBeUndefined();
   const fault = new Error("handler");
-  const failing = limit(any(() => Promise.reject(fault)));
-  await expect(failing(request(), bun)).rejects.toBe(fault);
-  expect(statuses).toEqual([101, 500]);
+  for (const upgrade of ["", "websocket"]) {
+    const failing = limit(any(() => Promise.reject(fault)));
+    await expect(failing(request({ upgrade }), bun)).rejects.toBe(fault);
+  }
+  // Runtimes answer 500 then.
+  expect(await nothing(request(), bun)).toBeUndefined();
+  expect(statuses).toEqual([101, 500, 500, 500]);
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
+});
+
+it.each([undefined, "5xx"])("a request that became a WebSocket on Deno is not read any more (refundWhen: %s)", async (refundWhen) => {
+  const limit = rateLimit({ policy, ...(refundWhen && { refundWhen }) });
+  const upgraded = Object.defineProperty(new Response(), "status", { value: 101 });
+  const handler = limit((asked: Request, ..._args: unknown[]) => {
+    for (const name of ["headers", "method", "url", "signal"]) {
+      Object.defineProperty(asked, name, {
+        get() {
+          throw new TypeError("Request closed");
+        },
+      });
+    }
+    return upgraded;
+  });
+  expect(await handler(request({ upgrade: "websocket" }), { remoteAddr: { transport: "tcp", hostname: ip, port: 1 } })).toBe(upgraded);
+});
+
+it("a handler or onLimited that answers anything but a response is an error that says so, and counts as status 500", async () => {
+  const statuses: number[] = [];
+  const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) > 0 });
+  const wrong = [{ body: "hello" }, { body: "hello", headers: {} }, "hello", ""];
+  for (const given of wrong) {
+    await expect(limit(any(() => given as never))(request(), { ip })).rejects.toMatchObject({
+      code: "FLOODGATE_INVALID_ANSWER",
+      message: expect.stringMatching(/^rateLimit: `handler` must answer a response, but answered .* Write handler: /),
+    });
+    const answering = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), onLimited: () => given as never });
+    await expect(answering.check(request(), { ip })).rejects.toMatchObject({ code: "FLOODGATE_INVALID_ANSWER" });
+  }
+  expect(statuses).toEqual(wrong.map(() => 500));
+  expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 2 });
+});
+
+it.each(["headers", "refunds"])("a copy of a response of Azure Functions for its %s keeps the cookies", async (why) => {
+  const limit = rateLimit({ policy, ...(why === "refunds" && { refundWhen: "5xx" }) });
+  const cookies = [{ name: "session", value: "1" }];
+  const own = Object.assign(new Response(why === "refunds" ? "hello" : null), { cookies });
+  const sent = await limit(any(() => own))(request(), { ip });
+  expect([sent.headers.has("ratelimit"), sent]).toEqual([true, expect.objectContaining({ cookies })]);
+  expect(sent).not.toBe(own);
 });
 
 /** What Bun's `routes` match: the target as sent. They decode the values of parameters. */
@@ -281,19 +327,14 @@ it("a response that a handler throws gets the headers; an error is passed on as 
   await expect(failing(request(), { ip })).rejects.toBe(fault);
 });
 
-it("onLimited answers with 429 unless it sets another status, and anything but a response is an error", async () => {
-  const answers = [() => new Response("slow"), () => new Response("slow", { status: 503 }), () => undefined, () => "slow" as never];
+it("onLimited answers with 429 unless it sets another status", async () => {
+  const answers = [() => new Response("slow"), () => new Response("slow", { status: 503 }), () => undefined];
   const statuses = [];
   for (const onLimited of answers) {
     const limit = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), onLimited });
-    statuses.push(
-      await limit.check(request(), { ip }).then(
-        ({ response }) => response?.status,
-        ({ code }) => code,
-      ),
-    );
+    statuses.push((await limit.check(request(), { ip })).response?.status);
   }
-  expect(statuses).toEqual([429, 503, 429, "FLOODGATE_INVALID_ANSWER"]);
+  expect(statuses).toEqual([429, 503, 429]);
 });
 
 it.each<

@@ -1,5 +1,6 @@
 import { outgoingOf, upgradedSocketOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
 import { FloodgateError, shown, withFaults } from "../support/errors.js";
+import { getOrMake } from "../support/maps.js";
 import type { Promised } from "../support/promises.js";
 import type { Afterwards } from "./afterwards.js";
 import type { Header } from "./headers.js";
@@ -11,6 +12,7 @@ export interface WebResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null; set(name: string, value: string): void };
   readonly body: { readonly locked: boolean; pipeTo(writable: unknown): Promise<unknown> } | null;
+  readonly cookies?: unknown;
 }
 
 declare const Response: new <R>(body: unknown, like: R) => NonNullable<R>;
@@ -20,22 +22,26 @@ declare const TransformStream: new (
   readable: { highWaterMark: number },
 ) => { readable: unknown; writable: unknown };
 
-const departures = new WeakMap<WebSignal | NodeSocket, (() => void)[]>();
+/** A copy with its own headers. In Azure Functions, a response has `cookies` beside them. */
+function copyOf<R extends WebResponse>(response: R, body: unknown): R {
+  return Object.assign(new Response(body, response), { cookies: response.cookies });
+}
+
+const departures = new WeakMap<object, (() => void)[]>();
 
 /** Adds one listener per signal or socket, because Node warns of more than ten. */
-function whenGone(client: WebSignal | NodeSocket | undefined, gone: () => void): void {
-  if (client === undefined) return;
-  const waiting = departures.get(client);
-  if ("aborted" in client ? client.aborted : client.destroyed) gone();
-  else if (waiting) waiting.push(gone);
-  else {
-    const all = [gone];
-    departures.set(client, all);
-    const left = (): void => {
-      for (const callback of all) callback();
-    };
-    if ("aborted" in client) client.addEventListener("abort", left, { once: true });
-    else client.once("close", left);
+function whenGone(client: Partial<WebSignal & NodeSocket> | undefined, gone: () => void): void {
+  if (client?.aborted || client?.destroyed) gone();
+  else if (client) {
+    getOrMake(departures, client, () => {
+      const all: (() => void)[] = [];
+      const left = (): void => {
+        for (const callback of all) callback();
+      };
+      client.addEventListener?.("abort", left);
+      client.once?.("close", left);
+      return all;
+    }).push(gone);
   }
 }
 
@@ -65,12 +71,18 @@ export async function answeredBy<R extends WebResponse>(
   onLimited: () => Promised<R | null | undefined>,
   example: string,
 ): Promise<R | undefined> {
-  const given = await withFaults(onLimited);
-  if (given === undefined || given === null) return undefined;
-  if (typeof given.headers === "object") return given;
+  return responseOf(await withFaults(onLimited), "onLimited", example);
+}
+
+/**
+ * Answers the response that a function of the app has answered; undefined for none.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
+ */
+export function responseOf<R extends WebResponse>(given: R | null | undefined, name: string, example: string): R | undefined {
+  if (given === undefined || given === null || typeof given.headers?.get === "function") return given ?? undefined;
   throw new FloodgateError(
     "FLOODGATE_INVALID_ANSWER",
-    `rateLimit: \`onLimited\` must answer a response or undefined, but answered ${shown(given)}. Write onLimited: ${example}.`,
+    `rateLimit: \`${name}\` must answer a response, but answered ${shown(given)}. Write ${name}: ${example}.`,
   );
 }
 
@@ -135,7 +147,7 @@ export class WebResponseEnd {
       () => this.#end(status),
       () => this.#end(clientClosedRequest),
     );
-    return new Response(readable, response);
+    return copyOf(response as NonNullable<R>, readable);
   }
 
   #end(status: number): void {
@@ -188,5 +200,5 @@ export function withHeaders<R extends WebResponse>(response: R, headers: readonl
       // The headers of some responses, such as those from `fetch()`, cannot change.
     }
   }
-  return add(new Response(response.body, response));
+  return add(copyOf(response, response.body));
 }
