@@ -87,7 +87,7 @@ function allow(rules: string): string {
   return `Allow it: ACL SETUSER <user> ${rules}. See docs/redis.md.`;
 }
 
-/** A server's message on one line, at most 300 characters. */
+/** A server's message on one line, at most 400 characters. */
 function oneLine(text: string): string {
-  return (text.length > 300 ? `${text.slice(0, 297)}...` : text).replace(/\s+/g, " ");
+  return (text.length > 400 ? `${text.slice(0, 397)}...` : text).replace(/\s+/g, " ");
 }

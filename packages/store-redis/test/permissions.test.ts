@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter, observe, type Policy, slidingWindowLog } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import { type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
@@ -198,6 +198,18 @@ it.each(["EVALSHA", "EVAL", "TIME", "SET"])("a server without %s: the error says
   clients.push(client);
   const failed = redisStore(client).consume(createLimit("renamed", policies[0] as Policy), "key", 1, patienceMs);
   await expect(failed).rejects.toThrow(/[^.]\. The server must have each command that docs\/redis\.md lists, under its own name/);
+});
+
+it("a server that cannot save: the error has all that it says", async () => {
+  const unsaved = await startRedis({ config: { save: '"3600 1"' } });
+  onTestFinished(() => unsaved.stop());
+  rmSync(unsaved.dir, { recursive: true });
+  await unsaved.command("BGSAVE");
+  await expect.poll(() => unsaved.info("persistence"), { timeout: 30_000 }).toMatchObject({ rdb_last_bgsave_status: "err" });
+  const client = new Redis(unsaved.port);
+  clients.push(client);
+  const failed = redisStore(client).consume(createLimit("unsaved", policies[0] as Policy), "key", 1, patienceMs);
+  await expect(failed).rejects.toThrow(/MISCONF .* Please check the Redis logs for details about the RDB error\./);
 });
 
 describe("a permission that a server's error names", () => {
