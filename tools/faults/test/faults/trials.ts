@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyMode, RedisCluster, RedisServer } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
@@ -74,6 +75,17 @@ const loading: RedisActs = {
   },
 };
 
+/** A server that cannot save: its folder is gone. */
+const unsaved: RedisActs = {
+  config: { save: '"3600 1"' },
+  async strike({ redis }) {
+    rmSync(redis.dir, { recursive: true });
+    await redis.command("BGSAVE");
+    while ((await redis.info("persistence"))["rdb_last_bgsave_status"] === "ok");
+  },
+  lift: ({ redis }) => redis.command("CONFIG", "SET", "stop-writes-on-bgsave-error", "no"),
+};
+
 /** One master of a Cluster fails while the others work. */
 async function slotOf(cluster: RedisCluster): Promise<number> {
   return Number(await (cluster.nodes[0] as RedisServer).command("CLUSTER", "KEYSLOT", probe));
@@ -124,6 +136,8 @@ const faults: readonly Fault[] = [
     lift: ({ redis }) => redis.command("REPLICAOF", "NO", "ONE"),
   }),
   onRedis("out of memory", setting("maxmemory", 1, 0)),
+  onRedis("too few replicas (NOREPLICAS)", setting("min-replicas-to-write", 1, 0)),
+  onRedis("cannot save (MISCONF)", unsaved),
   onRedis("BUSY with a script", busy),
   onRedis("CLIENT PAUSE WRITE", pause("WRITE")),
   onRedis("CLIENT PAUSE ALL", pause("ALL")),
