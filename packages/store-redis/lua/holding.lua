@@ -8,8 +8,7 @@ local born = origin
 local allowed, remaining, retry, reset, delay, ahead, state = decide(key, held + cost, false)
 local limit_ms = reset
 local entries = (#value + 1 - place) / 14
-local full = holds_ms > 0 and entries >= 10000
-if full then allowed = false end
+if holds_ms > 0 and entries >= 10000 then allowed = false end
 local ends_in = 0
 if commit and allowed and holds_ms > 0 then
   local ends = at + holds_ms
@@ -39,7 +38,8 @@ if commit and allowed and holds_ms > 0 then
 elseif commit and allowed then
   allowed, remaining, retry, limit_ms, delay, ahead = decide(key, cost, true)
 end
-remaining, reset, retry = max(remaining - held, 0), limit_ms, 0
+local least = holds_ms > 0 and entries >= 10000 and 1 or 0
+remaining, reset, retry = least > 0 and 0 or max(remaining - held, 0), limit_ms, 0
 if entries > 0 then
   local newest = unpack('>i7I7', value, #value - 13)
   reset = max(reset, newest - now)
@@ -57,8 +57,7 @@ local function wait_after(ended)
   if wait < 0 then wait = huge end
   return wait, until_ms - now
 end
-if cost > remaining or full then
-  local least = full and 1 or 0
+if cost > remaining then
   local low, high = least, entries
   while low < high do
     local middle = floor((low + high) / 2)

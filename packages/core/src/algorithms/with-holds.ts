@@ -56,8 +56,8 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       let first = endedAt(cells, at, atMs);
       let held = unitsFrom(cells, at, first);
       let seen = inner.decide(limit, cells, behind(cells, at), nowMs, held + cost, false);
-      const isFull = forMs > 0 && count - first >= maxHeld;
-      const allowed = seen.allowed && !isFull;
+      const isFull = (): boolean => forMs > 0 && count - first >= maxHeld;
+      const allowed = seen.allowed && !isFull();
       let heldUntilMs: number | undefined;
       if (allowed && commit) {
         const size = sizeBehind(policy, cells, at);
@@ -73,17 +73,17 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
         first = 0;
         count = countOf(cells, at);
       }
-      const remaining = Math.max(seen.remaining - held, 0);
+      const least = isFull() ? 1 : 0;
+      const remaining = least > 0 ? 0 : Math.max(seen.remaining - held, 0);
       const lastMs = held > 0 ? endOf(cells, at, count - 1) - nowMs : 0;
       let retryAfterMs = 0;
       if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
-      else if (cost > remaining || isFull) {
+      else if (cost > remaining) {
         const from = behind(cells, at);
         const endsAfter = (ended: number): number => (ended === 0 ? 0 : endOf(cells, at, first + ended - 1) - nowMs);
         const waitAfter = (ended: number): number =>
           inner.decide(limit, cells, from, nowMs, unitsFrom(cells, at, first + ended) + cost, false).retryAfterMs;
         // The more holds have ended, the shorter is the wait: the first number of them that is enough by the time they have ended.
-        const least = isFull ? 1 : 0;
         let low = least;
         let high = count - first;
         while (low < high) {

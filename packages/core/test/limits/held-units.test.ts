@@ -159,8 +159,9 @@ it("a key holds the units of ten thousand requests at once, and of the next one 
   let nowMs = 1_789_948_800_000;
   const store = simpleStore(() => nowMs);
   const ask = (holdMs: number) => store.consume({ ...limit, holdMs }, "key", 1);
-  for (let i = 0; i < 10_000; i++) expect(ask(50_001 + i).allowed).toBe(true);
-  expect(ask(60_000)).toMatchObject({ allowed: false, retryAfterMs: 50_001 });
+  for (let i = 0; i < 9_999; i++) expect(ask(50_001 + i).allowed).toBe(true);
+  expect(ask(60_000)).toMatchObject({ allowed: true, remaining: 0, retryAfterMs: 50_001 });
+  expect(ask(60_000)).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 50_001 });
   expect(ask(0).allowed).toBe(true);
   nowMs += 50_001;
   expect([ask(20_000).allowed, ask(30_000).allowed]).toEqual([true, false]);
