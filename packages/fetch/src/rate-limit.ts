@@ -76,7 +76,7 @@ export function rateLimit<
     };
     const answered = (response?: Response): Decided => ({ response, outcome, finish });
     if (outcome.action === "reject") {
-      const reject = (own?: Response): Decided =>
+      const reject = (own?: Response | null): Decided =>
         answered(
           own
             ? withHeaders(own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own, headers)
@@ -128,4 +128,4 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit) as unknown as RateLimitWrapper<Context>;
 }
 
-const example = '() => new Response("...")';
+const example = "() => new Response(body)";

@@ -63,23 +63,23 @@ export function turnOf(request: WebRequest, passed: unknown, delayMs: number, wa
 }
 
 /**
- * Runs `onLimited`. Answers its response; undefined for the usual one.
+ * Runs `onLimited`. Answers its response, or none for the usual one.
  * @param example what to write, for an error.
  * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it answers something else.
  */
 export async function answeredBy<R extends WebResponse>(
   onLimited: () => Promised<R | null | undefined>,
   example: string,
-): Promise<R | undefined> {
+): Promise<R | null | undefined> {
   return responseOf(await withFaults(onLimited), "onLimited", example);
 }
 
 /**
- * Answers the response that a function of the app has answered; undefined for none.
+ * Answers the response that a function of the app has answered, or none.
  * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
  */
-export function responseOf<R extends WebResponse>(given: R | null | undefined, name: string, example: string): R | undefined {
-  if (given === undefined || given === null || typeof given.headers?.get === "function") return given ?? undefined;
+export function responseOf<R extends WebResponse | null | undefined>(given: R, name: string, example: string): R {
+  if (!given || typeof given.headers?.get === "function") return given;
   throw new FloodgateError(
     "FLOODGATE_INVALID_ANSWER",
     `rateLimit: \`${name}\` must answer a response, but answered ${shown(given)}. Write ${name}: ${example}.`,
