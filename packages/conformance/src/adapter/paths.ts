@@ -20,6 +20,7 @@ const spellings = [
     "*posts",
     "/posts;a=b",
     "/posts%2F",
+    "/posts%3Fx",
   ],
   ...[
     "/p%6Fsts",

@@ -35,9 +35,9 @@ const maxSplits = 4;
 
 /**
  * What servers read in different ways: separators that are not a `/`, empty segments, parameters (`;x`), a dot or a space at the end of a
- * segment, control characters, bytes that are sent as they are, and a `%` that was encoded.
+ * segment, control characters, bytes that are sent as they are, and a `%` or `?` that was encoded.
  */
-const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[5ef]|3b|5c|[01][\da-f]|7f|20(?:\/|$))/i;
+const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[5ef]|3[bf]|5c|[01][\da-f]|7f|20(?:\/|$))/i;
 
 /**
  * Reads a request's path as written, like routers do. Handlers and other servers may see another path: they resolve it as a URL or as a file
@@ -80,9 +80,11 @@ const withoutQuery = (target: string): string => {
 function readingsOfText(target: string): Readings {
   const path = withoutQuery(target);
   if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
-  if (path.length > maxUnusual) return [ofLong(path)];
+  // h3 1 decodes a path before it cuts the query off. Like parameters, the query may be left out or not.
+  const cut = path.replace(/%3f.*/i, ";");
+  if (path.length > maxUnusual) return [ofLong(cut)];
   // To servers that resolve targets as URLs, what follows two slashes is a host.
-  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, ""), decodedAgain(path)])].flatMap(readingsOfUnusual);
+  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, ""), cut, decodedAgain(path)])].flatMap(readingsOfUnusual);
 }
 
 /** What is left of a path when nothing more can be decoded, with marks for separators that were encoded. Astro decodes it eleven times at most. */

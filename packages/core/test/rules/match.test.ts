@@ -200,6 +200,8 @@ test("a path matches in every form a handler may resolve it to: as a URL, as a f
   const onDisk = (path: string): string => posix.normalize(decodeURIComponent(path));
   const onWindows = (path: string): string => posix.normalize(decodeURIComponent(path).replaceAll("\\", "/"));
   const resolvers = [asUrl, asReference];
+  // h3 1
+  const decodedFirst = (path: string): string => (decodeURI(path.replace(/%3f/gi, "?")).split("?") as [string])[0];
   const before = [(path: string): string => path, ...resolvers];
   // Java leaves out parameters, Windows and Caddy what ends a segment. Node shows each byte as a character, and others read them as UTF-8.
   const withoutParameters = (path: string): string => path.replace(/;[^/\\]*/g, "");
@@ -211,11 +213,13 @@ test("a path matches in every form a handler may resolve it to: as a URL, as a f
     (path: string) => onWindows(withoutParameters(resolved(path))),
     (path: string) => trimmed(onWindows(withoutParameters(resolved(path)))),
   ]);
+  handlers.push(decodedFirst);
   const separator = fc.constantFrom("/", "/", "//", "\\", "%2f", "%2F", "%5C", "/./", "/%2e/", "/../", "/%2E./", "%2F..%2f");
-  // Servers leave out either kind of end, so a path has one of the two.
+  // Servers leave out one kind of end, so a path has one of them.
   const ends = [
     ["a;x", ";x", "..;x"],
     ["a.", "b%20", "a. .", "%20"],
+    ["a%3fb", "%3F"],
   ];
   const names = ends.map((own) => fc.constantFrom("a", "%61", "B", ".", "..", "%2e%2e", "", "\xc3\xa9", ...own));
   const paths = names.map((name) => fc.array(fc.tuple(separator, name), { maxLength: 6 }).map((parts) => parts.flat().join("")));
@@ -300,6 +304,8 @@ const units = [
   "/a;x",
   "/a.",
   "%25",
+  "%3f",
+  "/a%3F",
   "%ff",
   "/%ff",
   "\xff",
@@ -314,12 +320,24 @@ test.each(units)("a path of %j, however long, has a few readings of bounded leng
   }
 });
 
-test.each(["/", "/../a", "%2f", "%5c..", "\\", "/a;x", "/a/%5c"])(
+test.each(["/", "/../a", "%2f", "%5c..", "\\", "/a;x", "/a/%5c", "/a%3fb"])(
   "an unusual path of %j that is too long has one reading, which a rule still matches",
   (unit) => {
     const path = `/api${unit.repeat(20_000)}/tail`;
     expect(readingsOf(path)).toHaveLength(1);
     for (const rule of ["/api/*", "/api/*/tail", "/*"]) expect(fits({ path: rule }, "GET", path), rule).toBe(true);
+  },
+);
+
+test.each(["", "x", "x/y", "/", "%00.json", "x//..", ["/x"], ["x"]])(
+  "a path also counts as what stands before an encoded question mark, where h3 1 cuts the query off: %j behind it",
+  (behind) => {
+    const query = typeof behind === "string" ? behind : behind.join("").repeat(2000);
+    for (const path of [`/api/login%3f${query}`, `/API/%6cogin/%3F${query}`, `//x/../api/login%3f${query}`]) {
+      expect(fits({ path: "/api/login" }, "GET", path), path).toBe(true);
+      expect(fits({ path: "/api/:name" }, "GET", path), path).toBe(true);
+      expect(path.length > 1024 || !fits({ path: "/users" }, "GET", path), path).toBe(true);
+    }
   },
 );
 
