@@ -106,9 +106,9 @@ export interface Store<M extends Mode = Mode> {
 
   /**
    * Renews the slots of a charge under `concurrency`, in one atomic step: see `renewIn`. The decision has the new charge; `allowed` is false
-   * if the slots had come back and there is no room for them, or the receipt has expired. By a receipt, the store notes the new charge, and finds it by that receipt from
-   * then on: so a renewal may be repeated. It is undefined if the receipt was redeemed, or has expired and its slots are not renewed.
-   * Without this method the store hosts no `concurrency`.
+   * if the slots had come back and there is no room for them, or the receipt has expired. By a receipt, the store notes the new charge, and
+   * finds it by that receipt from then on: so a renewal may be repeated. It is undefined if the receipt was redeemed, or has expired and its
+   * slots are not renewed. Without this method the store hosts no `concurrency`.
    */
   renew?(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Decided<Decision | undefined, M>;
 

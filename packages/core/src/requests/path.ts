@@ -81,10 +81,10 @@ function readingsOfText(target: string): Readings {
   const path = withoutQuery(target);
   if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
   // h3 1 decodes a path before it cuts the query off. Like parameters, the query may be left out or not.
-  const cut = path.replace(/%3f.*/i, ";");
-  if (path.length > maxUnusual) return [ofLong(cut)];
+  const paths = new Set([path, path.replace(/%3f.*/i, ";")]);
+  if (path.length > maxUnusual) return [...paths].map(ofLong);
   // To servers that resolve targets as URLs, what follows two slashes is a host.
-  return [...new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, ""), cut, decodedAgain(path)])].flatMap(readingsOfUnusual);
+  return [...paths.add(path.replace(/^[/\\]{2,}[^/\\]*/, "")).add(decodedAgain(path))].flatMap(readingsOfUnusual);
 }
 
 /** What is left of a path when nothing more can be decoded, with marks for separators that were encoded. Astro decodes it eleven times at most. */
