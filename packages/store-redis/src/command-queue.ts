@@ -144,9 +144,9 @@ export class CommandQueue {
     this.#noneExpiresBeforeMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Takes the next round: an equal share of the queue for each round that may start, so that rounds overlap. */
+  /** Takes the next round: all that it may hold. Two smaller ones would arrive together, and cost both sides a command more. */
   #takeRound(): Step[] {
-    const most = Math.min(this.#keyCount > longQueue ? maxKeysOfLongQueue : maxKeys, Math.ceil(this.#keyCount / this.#room()));
+    const most = this.#keyCount > longQueue ? maxKeysOfLongQueue : maxKeys;
     let count = 0;
     let keys = 0;
     for (; count < this.#waiting.length; count++) {

@@ -103,14 +103,28 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     }
   });
 
+  it("sends all that waits at the same moment in one command, up to 64", async () => {
+    await loadScripts(store);
+    for (const [requests, rounds] of [
+      [2, 1],
+      [64, 1],
+      [65, 2],
+    ] as const) {
+      const ask = (): Promise<unknown> =>
+        Promise.all(Array.from({ length: requests }, () => store.consume(yearly, freshKey(), 1, patienceMs)));
+      const { commands } = await watched(server, ask);
+      expect(namesOf(commands)).toEqual(Array(rounds).fill("EVALSHA"));
+    }
+  });
+
   it("resends the source once per round when the server has lost the script, and keeps the order", async () => {
     await server.command("SCRIPT", "FLUSH");
     const key = freshKey();
     const { answer, commands } = await watched(server, () =>
-      Promise.all(Array.from({ length: 40 }, () => store.consume(yearly, key, 1, patienceMs))),
+      Promise.all(Array.from({ length: 80 }, () => store.consume(yearly, key, 1, patienceMs))),
     );
     expect(namesOf(commands).sort()).toEqual(["EVAL", "EVAL", "EVALSHA", "EVALSHA"]);
-    expect(answer.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 40 }, (_, i) => i < 10));
+    expect(answer.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 80 }, (_, i) => i < 10));
     const { commands: next } = await watched(server, () => store.peek(yearly, key, patienceMs));
     expect(namesOf(next)).toEqual(["EVALSHA"]);
   });
