@@ -2,7 +2,6 @@ import type { Check, CombinedDecision, Decision } from "../decide/decision.js";
 import { type Answer, type Mode, scopeOf } from "../decide/store.js";
 import { decideWithZeros, isZero } from "../decide/zero-limits.js";
 import { decidingOf, emitLimitEvents, emitRequestDecided, timeOfAsking } from "../events/decision-events.js";
-import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, invalidOption, shown, wrongOption } from "../support/errors.js";
@@ -37,27 +36,30 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   checkChecks(checks);
   const first = (checks as readonly [LimiterCheck<M>])[0].limiter;
   const scope = scopeOf(first.store);
-  const list: Check[] = [];
-  const listeners: (EventListener | undefined)[] = [];
+  // Allocated in its full length, because an array that grows reserves too much memory.
+  const list = new Array<Check>(checks.length);
+  let listens = false;
   let hasZero = false;
-  for (const { limiter, key, cost, hold } of checks) {
+  for (let i = 0; i < list.length; i++) {
+    const { limiter, key, cost, hold } = checks[i] as LimiterCheck<M>;
     if (scopeOf(limiter.store) !== scope) {
       const message = `consumeAll checks limiters of one store, but ${shown(limiter.name)} and ${shown(first.name)} have different ones. Give both the same store.`;
       throw new FloodgateError("FLOODGATE_DIFFERENT_STORES", message);
     }
     const named = limiter as NamedLimiter<M>;
     const text = named.keyText(checkConsumedKey(key));
-    if (list.some((check) => check.limit.name === limiter.name && check.key === text)) {
+    for (let j = 0; j < i; j++) {
+      if (list[j]?.limit.name !== limiter.name || list[j]?.key !== text) continue;
       const message = `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`;
       throw new FloodgateError("FLOODGATE_DUPLICATE_NAME", message);
     }
     const limit = named.holding(hold, "consumeAll");
-    list.push({ limit, key: text, cost: cost === undefined ? 1 : checkCost(cost), shadow: false, dryRun: false });
-    if (isZero(limit)) hasZero = true;
-    listeners.push(activeListener(named.onEvent));
+    list[i] = { limit, key: text, cost: cost === undefined ? 1 : checkCost(cost), shadow: false, dryRun: false };
+    hasZero ||= isZero(limit);
+    listens ||= activeListener(named.onEvent) !== undefined;
   }
   const { guard } = first as NamedLimiter<M>;
-  const listens = listeners.some((listener) => listener !== undefined);
+  const listeners = listens ? checks.map(({ limiter }) => activeListener((limiter as NamedLimiter<M>).onEvent)) : [];
   const askedMs = listens ? timeOfAsking(guard) : 0;
   const deciding = hasZero ? decideWithZeros(list, guard) : guard.decide(list);
   if (!listens) return promisedBy<CombinedDecision, M>(guard.mode, deciding);
