@@ -133,7 +133,7 @@ class TableStore implements MemoryStore {
     // Only its limit's algorithm is to be asked about the key.
     if (slot !== undefined && !keyspace.grows && keyspace.smallest === keyspace.largest && keyspace.blocks === undefined) {
       this.#lastLimit = limit;
-      this.#lastKey = this.#slots.key(slot);
+      this.#lastKey = key;
       this.#lastSlot = slot;
       this.#lastPage = this.#slots.page(slot);
       this.#lastAt = this.#lastPage.at(slot);
@@ -145,8 +145,9 @@ class TableStore implements MemoryStore {
 
   consumeAll(checks: readonly Check[]): Decision[] {
     const nowMs = this.#now();
-    const decisions: Decision[] = [];
     const { length } = checks;
+    // Allocated in its full length, because an array that grows reserves too much memory.
+    const decisions = new Array<Decision>(length);
     if (this.#slots.size + length > this.#table.maxKeys) this.#withdraw(checks);
     let passes = true;
     let uncommitted = length;
@@ -158,14 +159,13 @@ class TableStore implements MemoryStore {
       // If all others pass, the last check alone decides, so it is committed at once.
       const isDecisive = i === length - 1 && passes && dryRun !== true;
       const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, isDecisive);
-      decisions.push(decision);
+      decisions[i] = decision;
       if (isDecisive) uncommitted--;
       if (shadow !== true && !decision.allowed) passes = false;
     }
     for (let i = 0; i < uncommitted; i++) {
       const { limit, key, cost, dryRun } = checks[i] as Check;
-      // A rejection is committed too: a log may count it.
-      if (dryRun === true || (!passes && decisions[i]?.allowed === true)) continue;
+      if (dryRun === true || !(decisions[i]?.allowed ? passes : limit.algorithm.countsRejected?.(limit.policy))) continue;
       const keyspace = this.#keyspace(limit);
       decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
     }

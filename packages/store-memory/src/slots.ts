@@ -59,8 +59,8 @@ export class Slots {
   /** States made so far, modulo 2^32. */
   #states = 0;
   /** By width, the first free slot, and the newest page. */
-  readonly #free = new Map<number, number>();
-  readonly #newest = new Map<number, number>();
+  readonly #free: number[] = [];
+  readonly #newest: number[] = [];
   size = 0;
   /** How many slots have been deleted. */
   deleted = 0;
@@ -125,27 +125,27 @@ export class Slots {
     const page = this.page(slot);
     const at = page.at(slot);
     page.keys[slot & pageMask] = "";
-    page.cells.fill(0, at - 1, at + page.width);
+    for (let i = at - 1; i < at + page.width; i++) page.cells[i] = 0;
     page.numbers[2 * at - 1] = noKey;
-    this.setLink(slot, 0, this.#free.get(page.width) ?? -1);
-    this.#free.set(page.width, slot);
+    this.setLink(slot, 0, this.#free[page.width] ?? -1);
+    this.#free[page.width] = slot;
     page.used--;
     this.size--;
     this.deleted++;
   }
 
   #take(width: number): number {
-    const free = this.#free.get(width) ?? -1;
+    const free = this.#free[width] ?? -1;
     if (free >= 0) {
-      this.#free.set(width, this.link(free, 0));
+      this.#free[width] = this.link(free, 0);
       return free;
     }
-    let newest = this.#newest.get(width) ?? -1;
+    let newest = this.#newest[width] ?? -1;
     let page = this.pages[newest];
     if (page === undefined || 2 * page.begun === page.links.length) {
       page = new Page(width);
       newest = this.pages.push(page) - 1;
-      this.#newest.set(width, newest);
+      this.#newest[width] = newest;
     }
     return (newest << pageBits) | page.begun++;
   }
