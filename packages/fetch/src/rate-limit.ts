@@ -128,4 +128,4 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit) as unknown as RateLimitWrapper<Context>;
 }
 
-const example = "() => new Response(body)";
+const example = "(request) => ...";

@@ -169,7 +169,7 @@ it("a handler or onLimited that answers anything but a response is an error that
   for (const given of wrong) {
     await expect(limit(any(() => given as never))(request(), { ip })).rejects.toMatchObject({
       code: "FLOODGATE_INVALID_ANSWER",
-      message: expect.stringMatching(/^rateLimit: `handler` must answer a response, but answered .* Write handler: /),
+      message: expect.stringMatching(/^rateLimit: `handler` must answer a Response, but answered .* Write handler: /),
     });
     const answering = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), onLimited: () => given as never });
     await expect(answering.check(request(), { ip })).rejects.toMatchObject({ code: "FLOODGATE_INVALID_ANSWER" });

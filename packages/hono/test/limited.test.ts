@@ -159,7 +159,7 @@ it.each<[unknown, string]>([
     }),
   );
   expect([response.status, await response.text()]).toEqual([500, "failed"]);
-  const message = `rateLimit: \`onLimited\` must answer a response, but answered ${shown}. Write onLimited: (c) => c.text("Slow down").`;
+  const message = `rateLimit: \`onLimited\` must answer a Response, but answered ${shown}. Write onLimited: (c) => c.text("Slow down").`;
   expect(errors).toEqual([expect.objectContaining({ code: "FLOODGATE_INVALID_ANSWER", message })]);
 });
 

@@ -79,10 +79,10 @@ export async function answeredBy<R extends WebResponse>(
  * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
  */
 export function responseOf<R extends WebResponse | null | undefined>(given: R, name: string, example: string): R {
-  if (!given || typeof given.headers?.get === "function") return given;
+  if (!given || given.headers?.get !== undefined) return given;
   throw new FloodgateError(
     "FLOODGATE_INVALID_ANSWER",
-    `rateLimit: \`${name}\` must answer a response, but answered ${shown(given)}. Write ${name}: ${example}.`,
+    `rateLimit: \`${name}\` must answer a Response, but answered ${shown(given)}. Write ${name}: ${example}.`,
   );
 }
 
