@@ -54,11 +54,14 @@ async function readyStore(client: Connected["client"]): Promise<Store<"async">> 
   return store;
 }
 
-/** Sends six requests at once and a seventh one turn later. The first six fill both rounds, in one place each; the seventh waits for a free one. */
+/** Sends three requests at once, three more one turn later, and a seventh after another. The first six fill both rounds, in one place each; the seventh waits for a free one. */
 async function askForSeven(store: Store<"async">, key: string, waitMs: number): Promise<PromiseSettledResult<Decision>[]> {
-  const asked = Array.from({ length: 6 }, () => store.consume(yearly, key, 1, waitMs));
-  await new Promise(setImmediate);
-  return Promise.allSettled([...asked, store.consume(yearly, key, 1, waitMs)]);
+  const asked: ReturnType<typeof store.consume>[] = [];
+  for (const requests of [3, 3, 1]) {
+    for (let i = 0; i < requests; i++) asked.push(store.consume(yearly, key, 1, waitMs));
+    await new Promise(setImmediate);
+  }
+  return Promise.allSettled(asked);
 }
 
 const used = async (store: Store<"async">, key: string): Promise<number> => 100 - (await store.peek(yearly, key, patienceMs)).remaining;
