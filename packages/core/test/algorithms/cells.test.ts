@@ -19,7 +19,7 @@ const all = fc.tuple(policies, fc.integer({ min: 1, max: 2000 }), fc.boolean()).
   return holds && canHold ? heldPolicy("test", policy, holdMs) : policy;
 });
 
-test("a state is the same between those of other keys as alone, and no call writes outside it, or writes to look", () => {
+test("a state is the same between those of other keys as alone; no call writes outside it, or writes to look; a settlement leaves zeros if nothing counts (but for lists)", () => {
   fc.assert(
     fc.property(scriptsOf(all, { refunds: true, settles: true, jumps: true, impossible: true }), ([policy, steps]) => {
       const limit = createLimit("api", policy);
@@ -49,7 +49,13 @@ test("a state is the same between those of other keys as alone, and no call writ
           made.push(undefined);
           const charge = charged?.allowed === true ? { ...asCharge(charged), state } : nothingReserved;
           if (algorithm.renew !== undefined) both((cells, at) => renewIn(limit, cells, at, nowMs, charge, state));
-          both((cells, at) => settleIn(limit, cells, at, nowMs, charge, "refund" in step ? 0 : step.realCost, state));
+          const units = both((cells, at) => settleIn(limit, cells, at, nowMs, charge, "refund" in step ? 0 : step.realCost, state));
+          // So stores see that nothing is left to keep.
+          if (units !== 0 && !algorithm.grows && algorithm.view(policy, alone, 0, nowMs).kind === "empty")
+            assert.equal(
+              alone.findIndex((cell) => cell !== 0),
+              -1,
+            );
         }
       }
     }),

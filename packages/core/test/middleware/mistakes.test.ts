@@ -26,6 +26,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
       /^FLOODGATE_UNKNOWN_KEY: .*"x-api-key"\. Did you mean "header:x-api-key"\?/,
     ],
     ["such a name in a tuple", { ...limit, key: ["ip", "X-Tenant"] }, /"X-Tenant"\. Did you mean "header:x-tenant"\?/],
+    ["a name of Object.prototype as a key", { ...limit, key: "constructor" }, /^FLOODGATE_UNKNOWN_KEY: .*"constructor"/],
     ["the name of a file as rules", { rules: "limits.yaml" }, /Write rules: await fileRules\("limits\.yaml"\) of @floodgate\/rules\.$/],
     [
       "an option beside rules",
