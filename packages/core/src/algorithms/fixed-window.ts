@@ -40,10 +40,10 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
 
 /** The start of the window, and the units taken in it. They exceed the limit if it was higher before, or after a debt. */
 const layout = ["start", "count"] as const;
-const START = layout.indexOf("start");
-const COUNT = layout.indexOf("count");
+const START = 0;
+const COUNT = 1;
 /** Where windows of several lengths store their end. So a window keeps its edges if another process has other data of the time zone. */
-const END = layout.length;
+const END = 2;
 
 /**
  * Whether a state counts no more: nothing was taken, the window has ended, or a clock that was wrong has begun it. No window is longer than

@@ -5,9 +5,9 @@ import type { Cells, StateView } from "./algorithm.js";
  * and its units. Units with the same end are one entry: nobody can tell them apart, so they need no ids.
  */
 export const heldCells = ["entries", "held"] as const;
-const COUNT = heldCells.indexOf("entries");
-const HELD = heldCells.indexOf("held");
-export const HEAD: number = heldCells.length;
+const COUNT = 0;
+const HELD = 1;
+export const HEAD = 2;
 
 /** The most entries of a list, and the highest limit of `concurrency`. */
 export const maxHeld = 10_000;

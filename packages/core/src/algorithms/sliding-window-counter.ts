@@ -100,8 +100,8 @@ function evenBuckets(windowMs: number): number {
 
 /** The start of the newest sub-window; then its count and the earlier counts, newest first. A negative count includes a debt. */
 const layout = ["start", "counts"] as const;
-const START = layout.indexOf("start");
-const COUNTS = layout.indexOf("counts");
+const START = 0;
+const COUNTS = 1;
 
 /** The units of a count. It is clamped to the limit, which may have been higher before; a debt is not clamped. */
 function counted(count: number, limit: number): number {

@@ -59,10 +59,10 @@ export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindo
  * was higher before or there is a debt. Then no unit is admitted until fewer than `limit` of the newest are left.
  */
 const layout = ["base", "from", "to", "entries"] as const;
-const BASE = layout.indexOf("base");
-const FROM = layout.indexOf("from");
-const TO = layout.indexOf("to");
-const ENTRIES = layout.indexOf("entries");
+const BASE = 0;
+const FROM = 1;
+const TO = 2;
+const ENTRIES = 3;
 
 /**
  * The most entries that a settlement changes. A charge with more entries after it is too far back to change: then a refund gives back the

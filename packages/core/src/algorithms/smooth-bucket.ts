@@ -76,10 +76,10 @@ function rescale(parts: number, from: number, to: number): number {
  * that charge; the largest quota and amount. A quota of 0 means that the key was not used.
  */
 const layout = ["level", "time", "quota", "amount"] as const;
-const LEVEL = layout.indexOf("level");
-export const TIME: number = layout.indexOf("time");
-const QUOTA = layout.indexOf("quota");
-const AMOUNT = layout.indexOf("amount");
+const LEVEL = 0;
+export const TIME = 1;
+const QUOTA = 2;
+const AMOUNT = 3;
 
 /** Only a queue has `maxDelayMs`. */
 type Plan = Rate & { readonly quota: number; readonly maxDelayMs?: number };

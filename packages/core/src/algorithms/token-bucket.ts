@@ -51,10 +51,10 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
  * charged the state: see smooth-bucket.ts. A capacity of 0 means that the key was not used.
  */
 const layout = ["tokens", "last", "capacity", "refill"] as const;
-const TOKENS = layout.indexOf("tokens");
-const LAST = layout.indexOf("last");
-const CAPACITY = layout.indexOf("capacity");
-const REFILL = layout.indexOf("refill");
+const TOKENS = 0;
+const LAST = 1;
+const CAPACITY = 2;
+const REFILL = 3;
 
 function takesMs(tokens: number, refill: number, everyMs: number): number {
   return Math.ceil(tokens / refill) * everyMs;
