@@ -99,7 +99,7 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     // In Node 20, an object that is spread and gets more fields takes 20 times as long.
     const all = Object.assign({ heldUntilMs: made.heldUntilMs }, made, changes);
     const copy = new MadeDecision(all, all.cost, all, all.limit, all.degraded);
-    copy.#state = MadeDecision.stateOf(made);
+    copy.#state = (made as Partial<MadeDecision<P>>).stateNumber;
     const { blocked, degradedBy } = all;
     if (blocked !== undefined) Object.assign(copy, { blocked });
     if (degradedBy !== undefined) Object.assign(copy, { degradedBy });
@@ -111,10 +111,6 @@ export class MadeDecision<P extends PolicyBase> implements DecisionUnder<P> {
     const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#state = state;
     return own;
-  }
-
-  static stateOf(made: object): number | undefined {
-    return (made as Partial<MadeDecision<PolicyBase>>).stateNumber;
   }
 
   static withCharge<P extends PolicyBase>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
@@ -198,5 +194,5 @@ export const chargeOf: typeof MadeDecision.chargeOf = MadeDecision.chargeOf;
 
 /** For direct callers of stores: the charge of a store's own decision. */
 export function asCharge<P>(made: DecisionUnder<P>): Charge {
-  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.stateOf(made), heldUntilMs: made.heldUntilMs };
+  return { cost: made.cost, atMs: made.atMs, state: (made as { stateNumber?: number }).stateNumber, heldUntilMs: made.heldUntilMs };
 }

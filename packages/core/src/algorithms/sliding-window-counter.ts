@@ -60,7 +60,8 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
       `${where}: \`window\` (${windowMs} ms) must divide evenly into \`buckets\`, but was to be cut into ${buckets}. Write buckets: ${nearestDivisor(windowMs, buckets)}.`,
     );
   }
-  const strict = options.strict === undefined ? false : flag(where, "strict", options.strict);
+  const { strict = false } = options;
+  flag(where, "strict", strict);
   if (strict && buckets < 2) {
     throw invalidOption(
       `${where}: \`strict\` needs \`buckets\` of at least 2, but there is 1. Write buckets: ${evenBuckets(windowMs)}, or leave \`strict\` out.`,

@@ -41,7 +41,8 @@ export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindo
   checkOptions(where, options, ["limit", "window", "countRejected"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
   const windowMs = durationOption(where, "window", options.window);
-  const countRejected = options.countRejected === undefined ? false : flag(where, "countRejected", options.countRejected);
+  const { countRejected = false } = options;
+  flag(where, "countRejected", countRejected);
   return Object.freeze({
     algorithm: "sliding-window-log",
     limit,

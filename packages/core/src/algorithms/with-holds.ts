@@ -48,7 +48,6 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
 
     decide(limit, cells, at, nowMs, cost, commit) {
       const { policy } = limit;
-      const { quota } = policy;
       const longestMs = policy.holdMs as number;
       const forMs = limit.holdMs ?? longestMs;
       const atMs = timeOf(cells, at, nowMs, longestMs);
@@ -77,8 +76,7 @@ function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
       const remaining = least > 0 ? 0 : Math.max(seen.remaining - held, 0);
       const lastMs = held > 0 ? endOf(cells, at, count - 1) - nowMs : 0;
       let retryAfterMs = 0;
-      if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
-      else if (cost > remaining) {
+      if (cost > remaining) {
         const from = behind(cells, at);
         const endsAfter = (ended: number): number => (ended === 0 ? 0 : endOf(cells, at, first + ended - 1) - nowMs);
         const waitAfter = (ended: number): number =>
