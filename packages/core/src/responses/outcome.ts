@@ -3,7 +3,7 @@ import type { StoreClient } from "../limits/limiter.js";
 import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { RefundOption } from "../rules/cost.js";
-import { conflict, wrongOption } from "../support/errors.js";
+import { conflict, kindOf, wrongOption } from "../support/errors.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import { type Header, type HeadersOption, headerWriter, noStore, retryAfterSeconds } from "./headers.js";
 
@@ -157,7 +157,7 @@ function staticBody(where: string, options: { readonly body?: unknown; readonly 
   }
   if (typeof body === "string") return { text: body, contentType: "text/plain; charset=utf-8" };
   // JSON would write a promise, a buffer or a stream as something else.
-  const isPlain = Array.isArray(body) || Object.prototype.toString.call(body) === "[object Object]";
+  const isPlain = Array.isArray(body) || kindOf(body) === "Object";
   const text = isPlain ? jsonOf(body) : undefined;
   if (text !== undefined) return { text, contentType: "application/json; charset=utf-8" };
   const example = 'body: "Slow down", or body: { error: "Too many requests" }';

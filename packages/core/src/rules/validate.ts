@@ -1,4 +1,4 @@
-import { type FloodgateError, wrongOption } from "../support/errors.js";
+import { type FloodgateError, kindOf, wrongOption } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { collectMistake, tryRules } from "./compile.js";
 import { descriptorRules } from "./descriptor-rule.js";
@@ -52,7 +52,7 @@ function isName(name: unknown): name is string {
 }
 
 function named(option: keyof AppNames, names: Names): Readonly<Record<string, () => undefined>> {
-  const list = Object.prototype.toString.call(names) === "[object Object]" ? Object.keys(names) : names;
+  const list = kindOf(names) === "Object" ? Object.keys(names) : names;
   if (Array.isArray(list) && list.every((name) => typeof name === "string")) {
     return Object.fromEntries(list.map((name) => [name, () => undefined]));
   }

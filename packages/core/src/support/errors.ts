@@ -114,10 +114,15 @@ export function shown(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (typeof (value as { then?: unknown }).then === "function") return "a promise: await it first";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
-  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  const kind = kindOf(value);
   if (kind !== "Object") return `${/^[AEIO]/.test(kind) ? "an" : "a"} ${kind}`;
   const keys = Object.keys(value);
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
+}
+
+/** `"Object"` for a plain object, an instance of a class or an object of another realm; `"Map"`, `"RegExp"` and the like for built-in ones. */
+export function kindOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice(8, -1);
 }
 
 /** Cuts long texts: a word in a file may have a megabyte. */

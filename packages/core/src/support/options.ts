@@ -1,4 +1,4 @@
-import { type ErrorCode, FloodgateError, invalidOption, short, shown, wrongOption } from "./errors.js";
+import { type ErrorCode, FloodgateError, invalidOption, kindOf, short, shown, wrongOption } from "./errors.js";
 import { foreignAdvice } from "./foreign-options.js";
 
 /**
@@ -7,7 +7,7 @@ import { foreignAdvice } from "./foreign-options.js";
  */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
   // Rejects maps, regular expressions and the like. Class instances and objects of another realm are accepted.
-  if (Object.prototype.toString.call(options) !== "[object Object]") {
+  if (kindOf(options) !== "Object") {
     throw invalidOption(`${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`);
   }
   const inherited = known.find((option) => option in {});
