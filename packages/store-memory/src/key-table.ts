@@ -190,7 +190,7 @@ export class KeyTable {
         continue;
       }
       const slot = this.#hand++;
-      if (((page.numbers[2 * page.at(slot) - 1] as number) & use.mask) > use.blocked) continue;
+      if (this.slots.use(slot) > use.blocked) continue;
       left--;
       this.reposition(slot, nowMs);
     }

@@ -45,7 +45,7 @@ function isSame({ algorithm, policy }: Limit, cells: Cells, at: number, begin: (
 const scratch: Cells = new Float64Array(16);
 
 /** Zeros, which read as no state. */
-const noCells: Cells = new Float64Array(3);
+export const noCells: Cells = new Float64Array(3);
 
 /** What `Store.settle` takes for usage that nothing was reserved for: see `Limiter.charge`. */
 export const nothingReserved: Charge = Object.freeze({ cost: 0, atMs: 0, state: undefined });

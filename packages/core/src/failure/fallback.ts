@@ -1,11 +1,12 @@
 import type { Charge, Settler, StateView } from "../algorithms/algorithm.js";
-import { copyWith, MadeDecision, withCharge } from "../algorithms/decision.js";
+import { copyWith, withCharge } from "../algorithms/decision.js";
 import { algorithmOf, type Policy, shareOf } from "../algorithms/registry.js";
 import { nothingReserved } from "../decide/charge.js";
 import { type Check, type CombinedDecision, combine, createLimit, type Decision, type Limit, passesAll } from "../decide/decision.js";
 import { renewingStore, type Store, scopeOf } from "../decide/store.js";
+import { zeroDecision } from "../decide/zero-limits.js";
 import { getOrMake, NewestMap } from "../support/maps.js";
-import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import { abandon, allOf, andThen, isPromise, type Promised } from "../support/promises.js";
 import type { Breakers } from "./breaker.js";
 import { HandedOver, type LocalUsage } from "./handed-over.js";
 
@@ -47,8 +48,8 @@ export class NoFallback implements FallbackDecider {
 
   #uncounted(limit: Limit, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
-    const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
-    return copyWith(new MadeDecision(limit, cost, finding), { degraded: true, degradedBy: this.#allows ? "allow" : "deny" });
+    const degradedBy = this.#allows ? "allow" : "deny";
+    return copyWith(zeroDecision(limit, cost), { allowed: this.#allows, retryAfterMs, degraded: true, degradedBy });
   }
 }
 
@@ -145,8 +146,7 @@ export class LocalFallback implements FallbackDecider {
 
   /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
   handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void> {
-    const reports = checks.map(({ limit, key }) => this.#report(limit, key, store));
-    if (reports.some(isPromise)) return Promise.all(reports).then(() => undefined);
+    return andThen(allOf(checks.map(({ limit, key }) => this.#report(limit, key, store))), () => undefined);
   }
 
   #report(requested: Limit, key: string, store: () => DeadlineStore): void | Promise<void> {

@@ -1,5 +1,6 @@
 import type { Charge } from "../algorithms/algorithm.js";
 import { asCharge } from "../algorithms/decision.js";
+import { noCells } from "../decide/charge.js";
 import type { Decision, Limit } from "../decide/decision.js";
 import type { Store } from "../decide/store.js";
 import type { Promised } from "../support/promises.js";
@@ -51,7 +52,7 @@ function changeThen(share: Limit, { atMs, cost: reserved, heldUntilMs }: Charge,
   const endMs = policy.algorithm === "concurrency" ? atMs + policy.holdMs : heldUntilMs;
   // Units whose time had ended then were not handed over.
   if (endMs !== undefined) return endMs > used.atMs ? cost - reserved : cost;
-  const cells = new Float64Array(algorithm.size(policy, new Float64Array(algorithm.cells.length), 0));
+  const cells = new Float64Array(algorithm.size(policy, noCells, 0));
   const refilledMs = algorithm.refilledMs?.(policy, atMs, used.atMs + used.resetAfterMs) ?? atMs;
   algorithm.decide(share, cells, 0, refilledMs, reserved, true);
   const change = algorithm.settle(policy, cells, 0, used.atMs, atMs, reserved, cost);

@@ -76,8 +76,7 @@ export class Receipts {
     const limit = limits.find(({ policy }) => this.#isSigned([dataId, name, policy.stateKind, key], body, mac));
     if (limit === undefined) throw invalidReceipt(name);
     if (type === "s") {
-      const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
-      const heldUntilMs = fields[5] === undefined ? undefined : numberOf(fields[5]);
+      const [units, atMs, state, untilMs, , heldUntilMs] = fields.map(numberOf) as [number, number, number, number, number, number?];
       const charge = new ChargeRecordUnder({ cost: units, atMs, state, heldUntilMs }, limit, key, undefined);
       charge.receipt = { id: fields[4] as string, untilMs };
       return use(limit, charge);

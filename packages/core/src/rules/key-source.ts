@@ -4,7 +4,7 @@ import type { KeyFunction } from "../requests/functions.js";
 import { noRoute, type RequestContext, type RouteOf } from "../requests/request-context.js";
 import { atPath, conflict, FloodgateError, shown } from "../support/errors.js";
 import { isHeaderName, nearest } from "../support/options.js";
-import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import { abandon, allOf, andThen, type Promised } from "../support/promises.js";
 import type { CompiledMatch } from "./match.js";
 import { type KeyDigests, type KeyKind, secretHeaders } from "./secret-keys.js";
 
@@ -104,7 +104,7 @@ function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
       abandon(values);
       throw error;
     }
-    return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (CountedKey | undefined)[]);
+    return andThen(allOf(values), tuple);
   };
 }
 

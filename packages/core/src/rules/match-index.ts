@@ -159,7 +159,7 @@ class ByMethod {
 
   find(parts: RequestParts, found: number[]): void {
     this.#every.find(parts, found);
-    if (this.#methods.size > 0) this.#methods.get(parts.method)?.find(parts, found);
+    this.#methods.get(parts.method)?.find(parts, found);
   }
 }
 
