@@ -104,17 +104,17 @@ export function checkCharge(guard: Guard, limit: Limit | string, decision: Decis
   }
   if (charge === undefined) return undefined;
   const { name, policy } = charge.limit;
-  if (name !== asked) throw foreign(asked, `was given a decision of ${shown(name)}`, "Call the limiter that decided");
+  if (name !== asked) throw foreign(asked, `was given a decision of ${shown(name)}`);
   if (typeof limit !== "string" && policy.stateKind !== limit.policy.stateKind) {
-    throw foreign(asked, `was given a decision of another policy (${policy.stateKind})`, "Call the limiter that decided");
+    throw foreign(asked, `was given a decision of another policy (${policy.stateKind})`);
   }
   if (charge.settler !== undefined && charge.settler.scope !== guard.scope) {
-    throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
+    throw foreign(asked, "was given a decision of a limiter of that name on another store");
   }
   return charge;
 }
 
-function foreign(name: string, problem: string, advice: string): FloodgateError {
+function foreign(name: string, problem: string, advice = "Call the limiter that decided"): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_FOREIGN_CHARGE",
     `${shown(name)} refunds and settles its own decisions, each for the key that it charged, but ${problem}. ${advice}.`,

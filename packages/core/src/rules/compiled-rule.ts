@@ -85,8 +85,8 @@ export class CompiledRule<Req> implements LimitDefinition {
     this.options = rule;
     this.#settings = settings;
     this.name = atPath(["name"], () => checkName(where, rule.name));
-    this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
-    const { ambiguousPath = "count" } = rule;
+    const { mode = "enforce", ambiguousPath = "count" } = rule;
+    this.shadow = oneOf(where, "mode", mode, ["enforce", "shadow"]) === "shadow";
     this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
     const { descriptors } = settings;
     const readDescriptor = descriptors && ((at: string, match: Match) => descriptors.compileMatch(at, match, keyedEntries(rule.key)));
