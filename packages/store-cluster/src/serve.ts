@@ -119,7 +119,7 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
     const charge = marks.of(sent);
     if (charge === redeemed) return null;
     const made = store.renew(limit, key, charge);
-    if (made?.allowed) marks.set(sent, asCharge(made), made.resetAfterMs);
+    if (made?.allowed) marks.set(sent, { ...asCharge(made), receipt: sent.receipt }, made.resetAfterMs);
     return made === undefined ? null : writeDecision(made);
   }
 

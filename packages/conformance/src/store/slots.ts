@@ -77,6 +77,18 @@ export function slotCases(suite: Suite): void {
     }
   });
 
+  suite.it("an expired receipt takes no slots again after a reset", async (world) => {
+    const limiter = world.limiter(concurrency({ limit: 1, hold: "10m" }), undefined, accountSecret);
+    const receipt = limiter.receipt(await limiter.consume("key")) as string;
+    world.nowMs += 3_590_000;
+    assert.equal(await renewSlots(limiter, "key", receipt), true);
+    world.nowMs += 20_000;
+    assert.equal(await renewSlots(limiter, "key", receipt), true);
+    await limiter.reset("key");
+    assert.equal(await renewSlots(limiter, "key", receipt), false);
+    assert.equal((await limiter.consume("key")).allowed, true);
+  });
+
   for (const [limit, workers] of [
     [1, 2],
     [2, 3],

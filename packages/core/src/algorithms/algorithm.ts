@@ -175,8 +175,17 @@ export interface Algorithm<P> {
   /**
    * For slots: holds the units of a charge anew, from `nowMs` on, whatever the limit is by now. Units that came back meanwhile are taken
    * again if there is room: then this is a decision as any other.
+   * @param untilMs from when on units that came back are not taken again. Default: never.
    */
-  renew?<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, chargedAtMs: number, cost: number): DecisionUnder<Q>;
+  renew?<Q extends P>(
+    limit: NamedPolicy<Q>,
+    cells: Cells,
+    at: number,
+    nowMs: number,
+    chargedAtMs: number,
+    cost: number,
+    untilMs?: number,
+  ): DecisionUnder<Q>;
 
   /**
    * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers

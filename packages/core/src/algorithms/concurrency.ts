@@ -101,9 +101,10 @@ const algorithm: Algorithm<ConcurrencyPolicy> = {
     return cost >= reserved ? 0 : 0 - release(cells, at, timeOf(cells, at, nowMs, holdMs), chargedAtMs + holdMs, reserved - cost);
   },
 
-  renew(limit, cells, at, nowMs, chargedAtMs, cost) {
+  renew(limit, cells, at, nowMs, chargedAtMs, cost, untilMs = Number.POSITIVE_INFINITY) {
     const owns = algorithm.settle(limit.policy, cells, at, nowMs, chargedAtMs, cost, 0) < 0;
-    return take(limit, cells, at, nowMs, cost, true, owns);
+    const mayTake = owns || nowMs < untilMs;
+    return take(limit, cells, at, nowMs, mayTake ? cost : Number.POSITIVE_INFINITY, true, owns);
   },
 
   view({ limit, holdMs }, cells, at, nowMs) {

@@ -81,9 +81,7 @@ export function settleIn(
  */
 export function renewIn(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, state: number | undefined): Decision {
   const counts = state !== undefined && charge.state === state;
-  const algorithm = limit.algorithm as Required<typeof limit.algorithm>;
-  // A receipt that has expired still renews slots, but takes none again.
-  const isOver = nowMs >= Math.max(charge.receipt?.untilMs as number, charge.atMs + (limit.policy.holdMs as number));
   const chargedAtMs = counts ? charge.atMs : Number.NEGATIVE_INFINITY;
-  return algorithm.renew(limit, cells, at, nowMs, chargedAtMs, isOver ? Number.POSITIVE_INFINITY : charge.cost);
+  const renew = limit.algorithm.renew as NonNullable<typeof limit.algorithm.renew>;
+  return renew(limit, cells, at, nowMs, chargedAtMs, charge.cost, charge.receipt?.untilMs);
 }
