@@ -13,6 +13,7 @@ const lengths = [16, 256, 1024, 16_384, 65_536];
 /** The dearest requests by what is large in them, of a length. */
 const requests = {
   ...Object.fromEntries(units.map((unit) => [`path of ${unit.slice(0, 20)}`, (length) => ({ path: `/${repeated(unit, length - 1)}` })])),
+  "path of %, at last /%3f": (length) => ({ path: `${repeated("/%%%", length - 4)}/%3f` }),
   key: (length) => ({ user: repeated("k", length) }),
   "headers, 8 characters each": (length) => ({
     headers: Object.fromEntries(Array.from({ length: length / 8 }, (_, i) => [`h${i}`, "1"])),

@@ -77,14 +77,17 @@ const withoutQuery = (target: string): string => {
   return query < 0 ? target : target.slice(0, query);
 };
 
+/** h3 1 decodes a path before it cuts the query off. The `;` stands for it: like parameters, it may be left out or not. */
+const withoutEncodedQuery = (path: string): string => path.replace(/%3f.*/i, ";");
+
 function readingsOfText(target: string): Readings {
   const path = withoutQuery(target);
   if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
-  // h3 1 decodes a path before it cuts the query off. Like parameters, the query may be left out or not.
-  const paths = new Set([path, path.replace(/%3f.*/i, ";")]);
-  if (path.length > maxUnusual) return [...paths].map(ofLong);
+  if (path.length > maxUnusual) return [ofLong(path)];
   // To servers that resolve targets as URLs, what follows two slashes is a host.
-  return [...paths.add(path.replace(/^[/\\]{2,}[^/\\]*/, "")).add(decodedAgain(path))].flatMap(readingsOfUnusual);
+  return [...new Set([path, withoutEncodedQuery(path), decodedAgain(path), path.replace(/^[/\\]{2,}[^/\\]*/, "")])].flatMap(
+    readingsOfUnusual,
+  );
 }
 
 /** What is left of a path when nothing more can be decoded, with marks for separators that were encoded. Astro decodes it eleven times at most. */
@@ -116,7 +119,7 @@ function hasManyReadings(text: string): boolean {
   return dotSegment.test(text) || kinds.filter((kind) => kind.test(text)).length > 1;
 }
 
-const dotSegment = /(?:^|[/\\\x01\x02])\.\.? *(?:[/\\\x01\x02;]|$)/;
+const dotSegment = /(?:^|[/\\\x01\x02])\.\.? *(?:[/\\\x01\x02;?]|$)/;
 const separators = /[/\\\x01\x02]/;
 
 /** @param text in lower case, decoded, with marks for separators that were encoded. */
@@ -186,7 +189,7 @@ function atEnd(text: string, spelled: typeof asIs): string[] {
  */
 function ofMany(text: string): Reading {
   const segments = text.replace(/^\/|\/$/g, "").split("/");
-  // There is one: a slash at the end is usual, but an empty segment before it is not.
+  // There is one, except for a `..` before an encoded `?`. A slash at the end is usual, but an empty segment before it is not.
   const first = segments.findIndex(isUnusual);
   const last = segments.findLastIndex(isUnusual);
   const head = segments.slice(0, lowestDepth(segments, first));
@@ -235,7 +238,7 @@ function ofLong(path: string): Reading {
   const isRemoving = dotSegment.test(path.includes("%25") ? decodedAgain(path) : decoded(withMarks(path)));
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
   const head = written(folded(usual)).slice(0, maxSegments - segmentsAtEnd);
-  const end = path.slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);
+  const end = withoutEncodedQuery(path).slice(-endOfLong).replace(/\/$/, "").split("/").slice(1);
   const tail: string[] = [];
   while (tail.length < segmentsAtEnd) {
     const segment = end.pop();
