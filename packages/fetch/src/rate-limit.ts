@@ -71,7 +71,7 @@ export function rateLimit<
         ?.waitUntil(work);
     const end = afterResponse && new WebResponseEnd(call.request, call.context, afterResponse, keepAlive);
     const finish = <R extends Response | undefined>(response: R, without?: number): R => {
-      const sent = (responseOf(response, "handler", example) && withHeaders(response as Response, headers)) as R;
+      const sent = (responseOf(response, "handler", '() => new Response("hello")') && withHeaders(response as Response, headers)) as R;
       return end?.watch(sent, without) ?? sent;
     };
     const answered = (response?: Response): Decided => ({ response, outcome, finish });
@@ -128,4 +128,4 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit) as unknown as RateLimitWrapper<Context>;
 }
 
-const example = "(request) => ...";
+const example = '() => new Response("Slow down", { status: 429 })';

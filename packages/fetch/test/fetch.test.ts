@@ -169,10 +169,17 @@ it("a handler or onLimited that answers anything but a response is an error that
   for (const given of wrong) {
     await expect(limit(any(() => given as never))(request(), { ip })).rejects.toMatchObject({
       code: "FLOODGATE_INVALID_ANSWER",
-      message: expect.stringMatching(/^rateLimit: `handler` must answer a Response, but answered .* Write handler: /),
+      message: expect.stringMatching(
+        /^rateLimit: `handler` must answer a Response, but .* Write handler: \(\) => new Response\("hello"\)\.$/,
+      ),
     });
     const answering = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), onLimited: () => given as never });
-    await expect(answering.check(request(), { ip })).rejects.toMatchObject({ code: "FLOODGATE_INVALID_ANSWER" });
+    await expect(answering.check(request(), { ip })).rejects.toMatchObject({
+      code: "FLOODGATE_INVALID_ANSWER",
+      message: expect.stringMatching(
+        /^rateLimit: `onLimited` must .* Write onLimited: \(\) => new Response\("Slow down", \{ status: 429 \}\)\.$/,
+      ),
+    });
   }
   expect(statuses).toEqual(wrong.map(() => 500));
   expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 2 });
