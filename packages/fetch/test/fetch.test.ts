@@ -165,7 +165,7 @@ it.each([undefined, "5xx"])("a request that became a WebSocket on Deno is not re
 it("a handler or onLimited that answers anything but a response is an error that says so, and counts as status 500", async () => {
   const statuses: number[] = [];
   const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) > 0 });
-  const wrong = [{ body: "hello" }, { body: "hello", headers: {} }, "hello"];
+  const wrong = [{ body: "hello" }, { body: "hello", headers: {} }, "hello", "", false, 0];
   for (const given of wrong) {
     await expect(limit(any(() => given as never))(request(), { ip })).rejects.toMatchObject({
       code: "FLOODGATE_INVALID_ANSWER",

@@ -150,6 +150,9 @@ it.each<[unknown, string]>([
   ["Slow down", '"Slow down"'],
   [{ error: "Slow down" }, "an object with error"],
   [429, "429"],
+  ["", '""'],
+  [0, "0"],
+  [false, "false"],
 ])("onLimited that answers %j is an error that says what to write, and the limit holds", async (answered, shown) => {
   const errors: unknown[] = [];
   const response = await limitedBy((() => answered) as never, (app) =>

@@ -79,7 +79,7 @@ export async function answeredBy<R extends WebResponse>(
  * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
  */
 export function responseOf<R extends WebResponse | null | undefined>(given: R, name: string, example: string): R {
-  if (!given || given.headers?.get !== undefined) return given;
+  if (given === undefined || given === null || given.headers?.get !== undefined) return given;
   throw new FloodgateError(
     "FLOODGATE_INVALID_ANSWER",
     `rateLimit: \`${name}\` must answer a Response, but answered ${shown(given)}. Write ${name}: ${example}.`,
