@@ -128,6 +128,7 @@ describe("an unusable Redis", () => {
     const { code, err } = await floodgate(["pull", "--redis", redis]);
     expect(code).toBe(64);
     expect(err).toContain("--redis redis://user:password@127.0.0.1:6379/0");
+    expect(err).toContain("redis:// takes no ? and no #.");
     expect(err).not.toContain("s3cret");
   });
 });

@@ -57,7 +57,7 @@ function addressOf(text: string | undefined): RedisAddress {
   // The URL is not shown, because it may contain a password.
   throw new Failure(
     "usage",
-    `the Redis URL is invalid. Write ${example}, with rediss:// for TLS, or unix:///run/redis.sock?db=0. The number is the database. Percent-encode special characters of the password.`,
+    `the Redis URL is invalid. Write ${example}, with rediss:// for TLS, or unix:///run/redis.sock?db=0. The number is the database; redis:// takes no ? and no #. Percent-encode special characters of the password.`,
   );
 }
 
