@@ -9,6 +9,8 @@ import { joinEquals } from "./steps.js";
 
 /** Rounds in flight at once: while Redis runs one, the next is written and the last is read. */
 const maxRounds = 2;
+/** A queue of so many keys at most is one round. */
+const shortQueue = 8;
 /** The most keys per round, so that one run blocks Redis for only a fraction of a millisecond. A long queue takes larger rounds. */
 const maxKeys = 64;
 const longQueue = 256;
@@ -144,9 +146,13 @@ export class CommandQueue {
     this.#noneExpiresBeforeMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Takes the next round: all that it may hold. Two smaller ones would arrive together, and cost both sides a command more. */
+  /**
+   * Takes the next round: an equal share of the queue for each round that may start, so that this process works while Redis decides the other.
+   * A short queue is one round, because two would arrive together, and cost both sides a command more.
+   */
   #takeRound(): Step[] {
-    const most = this.#keyCount > longQueue ? maxKeysOfLongQueue : maxKeys;
+    const share = Math.max(Math.ceil(this.#keyCount / this.#room()), shortQueue);
+    const most = Math.min(this.#keyCount > longQueue ? maxKeysOfLongQueue : maxKeys, share);
     let count = 0;
     let keys = 0;
     for (; count < this.#waiting.length; count++) {
