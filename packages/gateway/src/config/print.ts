@@ -18,8 +18,6 @@ export function printSettings(command: Command, { settings, origins }: Resolved)
 
 /** The URL with stars in place of its password. Undefined if it has none. */
 function withoutPassword(redis: string): string | undefined {
-  const url = new URL(redis);
-  if (url.password === "") return undefined;
-  url.password = "***";
-  return url.href;
+  const shown = redis.replace(/^(\w+:\/\/[^/:]*:)[^/]+@/, "$1***@");
+  return shown === redis ? undefined : shown;
 }
