@@ -65,6 +65,7 @@ export type { BreakerState } from "./events/events.js";
 export type { FailureOptions } from "./failure/store-guard.js";
 export type { EvictionEvent } from "./events/events.js";
 export { activeListener, listenerOf } from "./events/listeners.js";
+export { WeakScopes } from "./support/maps.js";
 export { warnOnce } from "./support/warn.js";
 
 // Options

@@ -16,6 +16,7 @@ import {
   invalidOption,
   type Limit,
   passesAll,
+  WeakScopes,
   wholeMsClock,
   wrongOption,
 } from "@floodgate/core/store";
@@ -42,8 +43,8 @@ const defaultTimeoutMs = 100;
 /** How long a rejection is repeated without asking. */
 const denyMs = 1000;
 
-/** They end with the stores and limits that refer to them: a database may outlive many. Workers without `WeakRef` keep them. */
-const scopes = new WeakMap<object, Map<string, Pick<WeakRef<object>, "deref">>>();
+/** By database and prefix. Stores and limits refer to them. */
+const scopes = new WeakScopes<object>();
 
 /**
  * A store in a database, shared by all processes that use it. Each decision is one compare-and-swap.
@@ -83,12 +84,7 @@ class DatabaseStore implements Store<"async"> {
   readonly #denyMs: number;
 
   constructor(driver: DatabaseDriver, prefix: string, clock: Clock | undefined, denyCache: boolean) {
-    const data = driver.scope ?? driver;
-    const known = scopes.get(data) ?? new Map<string, Pick<WeakRef<object>, "deref">>();
-    scopes.set(data, known);
-    const scope = known.get(prefix)?.deref() ?? {};
-    known.set(prefix, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
-    this.scope = scope;
+    this.scope = scopes.getOrMake(driver.scope ?? driver, prefix, () => ({}));
     this.dataId = `database ${prefix}`;
     this.shardOf = driver.shardOf;
     this.#prefix = `${prefix}:`;

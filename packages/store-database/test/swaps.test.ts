@@ -1,11 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createLimiter, type Decision, fixedWindow, gcra, type Policy, type Store, slidingWindowLog } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { expectGarbage } from "../../../test/garbage.js";
 import { runs } from "../../../test/runs.js";
 import { type Change, type DatabaseDriver, type DecideAgain, databaseStore, type Swap, type ValidTime } from "../src/index.js";
 import { MapDriver } from "./map-driver.js";
@@ -388,19 +387,11 @@ it("each call runs in the async context of a request that waits, where tracers a
 });
 
 it("a store that the app no longer refers to leaves the memory, although its database stays", async () => {
-  setFlagsFromString("--expose_gc");
-  const gc = runInNewContext("gc") as () => void;
   const driver = new MapDriver();
-  const scopeOfUsed = async (): Promise<WeakRef<object>> => {
+  await expectGarbage(async () => {
     const store = databaseStore(driver, { prefix: "brief" });
     await createLimiter({ name: "brief", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: patienceMs }).consume("k");
-    return new WeakRef(store.scope as object);
-  };
-  const scope = await scopeOfUsed();
-  await vi.waitFor(() => {
-    gc();
-    // A failed assertion would keep what it shows.
-    expect(scope.deref() === undefined).toBe(true);
-  }, 20_000);
+    return store.scope as object;
+  });
   expect(databaseStore(driver).scope).toBe(databaseStore(driver).scope);
 });

@@ -1,4 +1,4 @@
-import { type Clock, wholeMsClock } from "@floodgate/core/store";
+import { type Clock, WeakScopes, wholeMsClock } from "@floodgate/core/store";
 import { Changes } from "./changes.js";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
@@ -33,17 +33,13 @@ export class Scope {
     this.prefix = prefix;
   }
 
-  /** They end with the stores and charges that refer to them: a client may outlive many. Workers without `WeakRef` keep them. */
-  static readonly #known = new WeakMap<AnyRedis, Map<string, Pick<WeakRef<Scope>, "deref">>>();
+  /** By client and prefix. Stores and charges refer to them. */
+  static readonly #known = new WeakScopes<Scope>();
 
   /** @throws FloodgateError if the client is invalid. */
   static of(where: string, client: AnyRedis, prefix: string): Scope {
     const redis = clientOf(where, client);
-    const known = Scope.#known.get(client) ?? new Map<string, Pick<WeakRef<Scope>, "deref">>();
-    Scope.#known.set(client, known);
-    const scope = known.get(prefix)?.deref() ?? new Scope(redis, prefix);
-    known.set(prefix, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
-    return scope;
+    return Scope.#known.getOrMake(client, prefix, () => new Scope(redis, prefix));
   }
 
   parts(options: PartOptions): Parts {

@@ -64,8 +64,9 @@ export function settleIn(
   cost: number,
   state: number | undefined,
 ): number {
-  // Without a receipt, this compares with NaN. Slots that are renewed last longer than the receipt would, and end by themselves.
-  if (nowMs >= (charge.receipt?.untilMs as number) && !algorithm.renew) return 0;
+  const { receipt } = charge;
+  // Slots that are renewed last longer than the receipt would, and end by themselves.
+  if (receipt !== undefined && nowMs >= receipt.untilMs && !algorithm.renew) return 0;
   const counts = state !== undefined && charge.state === state;
   const { heldUntilMs } = charge;
   if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {

@@ -38,6 +38,18 @@ export class NewestMap<V> {
   }
 }
 
+/** An object for each owner and name. It ends with what refers to it, because an owner may outlive many. Workers without `WeakRef` keep them. */
+export class WeakScopes<T extends object> {
+  readonly #byOwner = new WeakMap<object, Map<string, Pick<WeakRef<T>, "deref">>>();
+
+  getOrMake(owner: object, name: string, make: () => T): T {
+    const known = getOrMake(this.#byOwner, owner, () => new Map());
+    const scope = known.get(name)?.deref() ?? make();
+    known.set(name, typeof WeakRef === "function" ? new WeakRef(scope) : { deref: () => scope });
+    return scope;
+  }
+}
+
 /** Objects in the order in which they were added. The list does not keep them alive. It stays empty in Workers without `WeakRef`. */
 export class WeakList<T extends object> {
   #items: WeakRef<T>[] = [];
